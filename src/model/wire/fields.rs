@@ -1,0 +1,33 @@
+//! Field numbers of the OTLP messages that sluice looks into.
+
+pub const REQUEST_RESOURCE_SPANS: u32 = 1;
+
+pub const RESOURCE_SPANS_RESOURCE: u32 = 1;
+pub const RESOURCE_SPANS_SCOPE_SPANS: u32 = 2;
+
+pub const RESOURCE_ATTRIBUTES: u32 = 1;
+
+pub const SCOPE_SPANS_SCOPE: u32 = 1;
+pub const SCOPE_SPANS_SPANS: u32 = 2;
+
+pub const SCOPE_NAME: u32 = 1;
+
+pub const SPAN_TRACE_ID: u32 = 1;
+pub const SPAN_SPAN_ID: u32 = 2;
+pub const SPAN_TRACE_STATE: u32 = 3;
+pub const SPAN_PARENT: u32 = 4;
+pub const SPAN_NAME: u32 = 5;
+pub const SPAN_KIND: u32 = 6;
+pub const SPAN_START: u32 = 7;
+pub const SPAN_END: u32 = 8;
+pub const SPAN_ATTRIBUTES: u32 = 9;
+pub const SPAN_STATUS: u32 = 15;
+
+pub const LINK_TRACE_ID: u32 = 1;
+pub const LINK_SPAN_ID: u32 = 2;
+
+pub const STATUS_CODE: u32 = 3;
+
+pub const KEY_VALUE_KEY: u32 = 1;
+pub const KEY_VALUE_VALUE: u32 = 2;
+pub const ANY_VALUE_STRING: u32 = 1;
