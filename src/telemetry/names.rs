@@ -1,0 +1,49 @@
+//! Every metric there is: name, kind, labels, meaning. The Collector's names where it has one, `sluice_…` otherwise.
+//!
+//! Code records with `metrics::counter!(names::WAL_SYNCS.name)` and the like, never with a name of its own.
+
+/// How a metric moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+}
+
+/// One metric: what it is called and what it means.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: Kind,
+    /// Label names, comma-separated; empty for none.
+    pub labels: &'static str,
+    pub help: &'static str,
+}
+
+const fn counter(name: &'static str, labels: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Counter, labels, help }
+}
+
+const fn gauge(name: &'static str, labels: &'static str, help: &'static str) -> Metric {
+    Metric { name, kind: Kind::Gauge, labels, help }
+}
+
+/// Declares the metrics and the list of all of them together, so that none can be left out of it.
+macro_rules! metrics {
+    ($($id:ident = $metric:expr;)*) => {
+        $(pub const $id: Metric = $metric;)*
+        /// Every metric, in the order of this file.
+        pub const ALL: &[Metric] = &[$($id),*];
+    };
+}
+
+metrics! {
+    RECEIVER_ACCEPTED_SPANS = counter("otelcol_receiver_accepted_spans", "receiver,transport", "Spans taken into the pipeline.");
+    RECEIVER_REFUSED_SPANS = counter("otelcol_receiver_refused_spans", "receiver,transport", "Spans that could not be taken into the pipeline.");
+    EXPORTER_SENT_SPANS = counter("otelcol_exporter_sent_spans", "exporter", "Spans an exporter took over for good.");
+    EXPORTER_SEND_FAILED_SPANS = counter("otelcol_exporter_send_failed_spans", "exporter", "Spans an exporter refused or failed to take over.");
+
+    STAGE_SECONDS = counter("sluice_stage_seconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
+    STAGE_RUNS = counter("sluice_stage_runs_total", "stage", "How often a stage ran.");
+
+    STORE_BYTES = gauge("sluice_store_bytes", "exporter,kind", "Bytes on disk: wal, segments.");
+}
