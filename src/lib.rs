@@ -2,7 +2,10 @@
 
 pub mod component;
 pub mod config {
-    pub struct ComponentId; pub struct Node; pub struct Fault;
+    pub struct ComponentId;
+    pub struct Node;
+    pub struct Fault;
 }
 pub mod model;
+pub mod storage;
 pub mod telemetry;

@@ -42,8 +42,15 @@ metrics! {
     EXPORTER_SENT_SPANS = counter("otelcol_exporter_sent_spans", "exporter", "Spans an exporter took over for good.");
     EXPORTER_SEND_FAILED_SPANS = counter("otelcol_exporter_send_failed_spans", "exporter", "Spans an exporter refused or failed to take over.");
 
-    STAGE_SECONDS = counter("sluice_stage_seconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
+    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
     STAGE_RUNS = counter("sluice_stage_runs_total", "stage", "How often a stage ran.");
 
     STORE_BYTES = gauge("sluice_store_bytes", "exporter,kind", "Bytes on disk: wal, segments.");
+    STORE_SEGMENTS = gauge("sluice_store_segments", "exporter", "Live segments.");
+    STORE_MEMTABLE_BYTES = gauge("sluice_store_memtable_bytes", "exporter", "Bytes of answered batches not yet in a segment, and of reservations.");
+    STORE_COMMITS = counter("sluice_store_commits_total", "exporter", "Groups of batches made durable by one sync each.");
+    STORE_BATCHES = counter("sluice_store_batches_total", "exporter", "Batches made durable.");
+    STORE_REFUSED = counter("sluice_store_refused_batches_total", "exporter,reason", "Batches not taken: log_full, memory_full, log_failed.");
+    STORE_SEAL_FAILURES = counter("sluice_store_seal_failures_total", "exporter", "Attempts to seal that failed and are tried again.");
+    STORE_DAMAGE = gauge("sluice_store_damaged_places", "exporter", "Places found damaged when the store was opened.");
 }
