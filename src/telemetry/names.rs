@@ -42,8 +42,14 @@ metrics! {
     EXPORTER_SENT_SPANS = counter("otelcol_exporter_sent_spans", "exporter", "Spans an exporter took over for good.");
     EXPORTER_SEND_FAILED_SPANS = counter("otelcol_exporter_send_failed_spans", "exporter", "Spans an exporter refused or failed to take over.");
 
-    STAGE_SECONDS = counter("sluice_stage_seconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
+    FANOUT_PARTIAL = counter("sluice_fanout_partial_total", "", "Batches that some branch of a fan-out did not take after every branch had room.");
+
+    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
     STAGE_RUNS = counter("sluice_stage_runs_total", "stage", "How often a stage ran.");
+
+    PROCESS_UPTIME = counter("otelcol_process_uptime", "", "Seconds since the process started to serve.");
+    PROCESS_CPU = counter("otelcol_process_cpu_seconds", "", "CPU seconds used by the process, user and system.");
+    PROCESS_RSS = gauge("otelcol_process_memory_rss", "", "Bytes of physical memory the process holds.");
 
     STORE_BYTES = gauge("sluice_store_bytes", "exporter,kind", "Bytes on disk: wal, segments.");
 }
