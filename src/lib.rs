@@ -2,6 +2,10 @@
 
 pub mod component;
 pub mod config;
+pub mod exporters;
+pub mod extensions;
 pub mod graph;
 pub mod model;
+pub mod processors;
+pub mod receivers;
 pub mod telemetry;
