@@ -1,5 +1,7 @@
 //! sluice: a trace pipeline daemon with a durable store behind it.
 
+pub mod app;
+pub mod cli;
 pub mod component;
 pub mod config;
 pub mod exporters;
