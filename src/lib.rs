@@ -5,4 +5,5 @@ pub mod config {
     pub struct ComponentId; pub struct Node; pub struct Fault;
 }
 pub mod model;
+pub mod receivers;
 pub mod telemetry;

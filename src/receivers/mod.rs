@@ -1,0 +1,3 @@
+//! What lets batches in: one folder a protocol.
+
+pub mod otlp;
