@@ -235,7 +235,14 @@ impl Walk {
     }
 
     #[inline]
-    fn field(&mut self, of: Message, field: u32, value: Field<'_>, at: &Reader<'_>, depth: u32) -> Result<(), WireError> {
+    fn field(
+        &mut self,
+        of: Message,
+        field: u32,
+        value: Field<'_>,
+        at: &Reader<'_>,
+        depth: u32,
+    ) -> Result<(), WireError> {
         match (content(of, field), value) {
             (Content::Text, _) => self.text(at, value),
             (Content::Message(kind), Field::Bytes(_)) => self.check(kind, message(at, value)?, depth + 1),

@@ -2,7 +2,7 @@
 
 use super::answer::{Answer, Encoding, Refusal};
 use crate::component::{BatchSize, Consumer, Rejection};
-use crate::model::{Batch, Ingested, Refusals};
+use crate::model::{Batch, Ingested, Refusals, json};
 use crate::telemetry::names;
 use bytes::Bytes;
 use metrics::{Counter, Gauge, counter, gauge};
@@ -44,11 +44,11 @@ impl Ingest {
         }
     }
 
-    fn decode(&self, body: Bytes, _encoding: Encoding) -> Result<Ingested, Refusal> {
+    fn decode(&self, body: Bytes, encoding: Encoding) -> Result<Ingested, Refusal> {
         let started = Instant::now();
-        let ingested = Batch::from_otlp(body).map_err(|error| error.to_string());
+        let decoded = decode(body, encoding).map_err(|error| Refusal::Undecodable(error.to_string()));
         self.counters.decoded(started.elapsed());
-        ingested.map_err(Refusal::Undecodable)
+        decoded
     }
 
     /// Passes a batch on in a task of its own: a sender that goes away must not stop a batch half way.
@@ -67,6 +67,14 @@ impl Ingest {
         });
         delivery.await.unwrap_or_else(|panic| Err(Rejection::Unknown(panic.to_string())))
     }
+}
+
+fn decode(body: Bytes, encoding: Encoding) -> anyhow::Result<Ingested> {
+    let request = match encoding {
+        Encoding::Protobuf => body,
+        Encoding::Json => json::decode(&body)?.into(),
+    };
+    Ok(Batch::from_otlp(request)?)
 }
 
 async fn pass_on(next: &dyn Consumer, batch: Batch) -> Result<(), Rejection> {
