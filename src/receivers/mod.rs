@@ -1,8 +1,10 @@
-//! The beginnings of the pipelines.
+//! What lets batches in: one folder a protocol.
+
+pub mod otlp;
 
 use crate::component::Factory;
 
 /// Every receiver type.
 pub fn factories() -> Vec<Factory> {
-    vec![]
+    vec![otlp::factory()]
 }
