@@ -151,3 +151,70 @@ fn code(code: i32) -> &'static str {
         _ => "Unknown",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use opentelemetry_proto::tonic::common::v1::{AnyValue, any_value::Value};
+    use opentelemetry_proto::tonic::resource::v1::Resource;
+    use opentelemetry_proto::tonic::trace::v1::Status;
+
+    fn pair(key: &str, value: Value) -> KeyValue {
+        KeyValue { key: key.into(), value: Some(AnyValue { value: Some(value) }), ..KeyValue::default() }
+    }
+
+    fn batch() -> Batch {
+        let span = Span {
+            trace_id: vec![0xab; 16],
+            span_id: vec![1; 8],
+            name: "GET /cart".into(),
+            kind: 2,
+            end_time_unix_nano: 1_000_000_001,
+            attributes: vec![pair("http.status", Value::IntValue(500)), pair("raw", Value::BytesValue(vec![1, 255]))],
+            events: vec![span::Event { name: "retry".into(), ..span::Event::default() }],
+            links: vec![span::Link { trace_id: vec![2; 16], span_id: vec![3; 8], ..span::Link::default() }],
+            status: Some(Status { code: 2, message: "broken".into() }),
+            ..Span::default()
+        };
+        let scope = InstrumentationScope { name: "lib".into(), version: "1".into(), ..InstrumentationScope::default() };
+        let scope = ScopeSpans { scope: Some(scope), spans: vec![span], ..ScopeSpans::default() };
+        let service = pair("service.name", Value::StringValue("shop".into()));
+        let resource = Resource { attributes: vec![service], ..Resource::default() };
+        let of = ResourceSpans { resource: Some(resource), scope_spans: vec![scope], schema_url: "u".into() };
+        let request = ExportTraceServiceRequest { resource_spans: vec![of] };
+        Batch::from_otlp(request.encode_to_vec().into()).unwrap().batch
+    }
+
+    #[test]
+    fn basic_adds_nothing_and_normal_has_a_line_for_each_span() {
+        assert_eq!(render(Verbosity::Basic, &batch()).unwrap(), "");
+        let id = "ab".repeat(16);
+        let expected = format!(
+            "\nResourceTraces #0 [u] service.name=shop\nScopeTraces #0 lib@1\n\
+             GET /cart {id} 0101010101010101 http.status=500 raw=01ff"
+        );
+        assert_eq!(render(Verbosity::Normal, &batch()).unwrap(), expected);
+    }
+
+    #[test]
+    fn detailed_shows_every_field_with_its_type() {
+        let text = render(Verbosity::Detailed, &batch()).unwrap();
+        let expected = [
+            "Resource SchemaURL: u",
+            "     -> service.name: Str(shop)",
+            "InstrumentationScope lib@1",
+            "    Trace ID       : abababababababababababababababab",
+            "    Kind           : Server",
+            "    End time       : 1970-01-01T00:00:01.000000001Z",
+            "    Status code    : Error",
+            "    Status message : broken",
+            "     -> http.status: Int(500)",
+            "     -> raw: Bytes(01ff)",
+            "     -> Name: retry",
+            "     -> Trace ID: 02020202020202020202020202020202",
+        ];
+        for line in expected {
+            assert!(text.lines().any(|found| found == line), "{line:?} is not in:{text}");
+        }
+    }
+}

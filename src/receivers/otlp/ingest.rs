@@ -3,11 +3,10 @@
 use super::answer::{Answer, Encoding, Refusal};
 use crate::component::{BatchSize, Consumer, Rejection};
 use crate::model::{Batch, Ingested, Refusals, json};
-use crate::telemetry::names;
+use crate::telemetry::{self, names};
 use bytes::Bytes;
-use metrics::{Counter, Gauge, counter, gauge};
+use metrics::{Counter, counter};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tokio_util::task::TaskTracker;
 
 /// The way of a request into the pipeline. One a protocol, since counters carry the protocol's name.
@@ -45,10 +44,8 @@ impl Ingest {
     }
 
     fn decode(&self, body: Bytes, encoding: Encoding) -> Result<Ingested, Refusal> {
-        let started = Instant::now();
-        let decoded = decode(body, encoding).map_err(|error| Refusal::Undecodable(error.to_string()));
-        self.counters.decoded(started.elapsed());
-        decoded
+        let _stage = telemetry::stage("decode");
+        decode(body, encoding).map_err(|error| Refusal::Undecodable(error.to_string()))
     }
 
     /// Passes a batch on in a task of its own: a sender that goes away must not stop a batch half way.
@@ -88,9 +85,6 @@ struct Counters {
     undecodable: Counter,
     repaired: Counter,
     links: Counter,
-    /// A gauge, since a counter holds no fractions; it only grows.
-    decode_seconds: Gauge,
-    decode_runs: Counter,
 }
 
 impl Counters {
@@ -102,14 +96,7 @@ impl Counters {
             undecodable: of(names::RECEIVER_UNDECODABLE_REQUESTS.name),
             repaired: of(names::RECEIVER_REPAIRED_STRINGS.name),
             links: of(names::RECEIVER_DROPPED_LINKS.name),
-            decode_seconds: gauge!(names::STAGE_SECONDS.name, "stage" => "decode"),
-            decode_runs: counter!(names::STAGE_RUNS.name, "stage" => "decode"),
         }
-    }
-
-    fn decoded(&self, took: Duration) {
-        self.decode_seconds.increment(took.as_secs_f64());
-        self.decode_runs.increment(1);
     }
 
     fn mended(&self, refusals: &Refusals) {
