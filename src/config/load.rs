@@ -21,11 +21,12 @@ pub fn load(sources: &[String], sets: &[String], types: &dyn Types) -> Result<Lo
 pub(super) fn check(resolved: Resolved, types: &dyn Types) -> Result<Loaded, Vec<Fault>> {
     let Resolved { mut node, mut warnings } = resolved;
     let mut faults = Vec::new();
-    let (config, found) = remarks::gather(|| examine(&node, types, &mut faults));
+    let (mut config, found) = remarks::gather(|| examine(&node, types, &mut faults));
     if !faults.is_empty() {
         return Err(faults);
     }
-    found.secrets.iter().for_each(|path| node.mark_secret(path));
+    found.secrets.iter().for_each(|path| config.mark_secret(path));
+    config.replace_sections(&mut node);
     warnings.extend(found.warnings.iter().map(Fault::to_string));
     Ok(Loaded { config, node, warnings })
 }

@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn everything_inside_a_secret_is_redacted_and_nothing_beside_it() {
-        assert_eq!(redacted("a: {token: {x: [1, y]}}, b: 2").matches("[REDACTED]").count(), 2);
+        assert_eq!(redacted("{a: {token: {x: [1, y]}}, b: 2}").matches("[REDACTED]").count(), 2);
         let mut node = Node::from_yaml("a: [{b: x}, {b: y}]").unwrap();
         node.mark_secret(&["a".to_owned(), "1".to_owned(), "b".to_owned()]);
         assert_eq!(format!("{node:?}"), r#"{"a":[{"b":"x"},{"b":"[REDACTED]"}]}"#);

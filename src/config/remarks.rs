@@ -36,6 +36,17 @@ pub(super) fn gather<T>(work: impl FnOnce() -> T) -> (T, Remarks) {
     (result, OPEN.replace(outer).unwrap_or_default())
 }
 
+/// Runs `work` on the node at `place`, and passes its remarks on under full paths.
+pub(super) fn within<T>(place: &[String], work: impl FnOnce() -> T) -> T {
+    let (result, found) = gather(work);
+    let under = |path: Vec<String>| place.iter().cloned().chain(path).collect();
+    add(|remarks| {
+        remarks.warnings.extend(found.warnings.into_iter().map(|warning| warning.under(&place.join("::"))));
+        remarks.secrets.extend(found.secrets.into_iter().map(under));
+    });
+    result
+}
+
 fn add(what: impl FnOnce(&mut Remarks)) {
     OPEN.with_borrow_mut(|open| open.as_mut().map(what));
 }

@@ -2,7 +2,7 @@
 
 use super::fault::join;
 use super::node::{Node, Value};
-use super::{ComponentId, Fault, Kind, PipelineId, Telemetry, telemetry};
+use super::{ComponentId, Fault, Kind, PipelineId, Telemetry, remarks, telemetry};
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,6 +26,30 @@ impl Config {
             Kind::Exporter => &self.exporters,
             Kind::Connector => &self.connectors,
             Kind::Extension => &self.extensions,
+        }
+    }
+
+    /// Marks the value at a full path (section, id, keys) as a secret.
+    pub(super) fn mark_secret(&mut self, path: &[String]) {
+        let [section, id, keys @ ..] = path else { return };
+        let sections = [
+            (Kind::Receiver, &mut self.receivers),
+            (Kind::Processor, &mut self.processors),
+            (Kind::Exporter, &mut self.exporters),
+            (Kind::Connector, &mut self.connectors),
+            (Kind::Extension, &mut self.extensions),
+        ];
+        for (_, components) in sections.into_iter().filter(|(kind, _)| kind.section() == section) {
+            components.iter_mut().filter(|(other, _)| other.to_string() == *id).for_each(|(_, n)| n.mark_secret(keys));
+        }
+    }
+
+    /// Puts the components, their ids trimmed and their secrets marked, in place of the sections of `node`.
+    pub(super) fn replace_sections(&self, node: &mut Node) {
+        let Value::Map(root) = &mut node.value else { return };
+        for kind in Kind::ALL.into_iter().filter(|kind| !self.section(*kind).is_empty()) {
+            let components = self.section(kind).iter().map(|(id, node)| (id.to_string(), node.clone())).collect();
+            root.insert(kind.section().to_owned(), Value::Map(components).into());
         }
     }
 }
@@ -88,8 +112,13 @@ fn service(node: &Node, faults: &mut Vec<Fault>) -> Service {
     Service {
         extensions: decoded(extensions, "service::extensions", faults),
         pipelines,
-        telemetry: decoded(telemetry::read(&at("telemetry")), "service::telemetry", faults),
+        telemetry: decoded(read_telemetry(&at("telemetry")), "service::telemetry", faults),
     }
+}
+
+fn read_telemetry(node: &Node) -> Result<Telemetry, Vec<Fault>> {
+    let place = ["service", "telemetry"].map(str::to_owned);
+    remarks::within(&place, || telemetry::read(node))
 }
 
 fn decoded<T: Default>(result: Result<T, Vec<Fault>>, path: &str, faults: &mut Vec<Fault>) -> T {

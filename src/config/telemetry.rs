@@ -41,18 +41,29 @@ impl Default for Logs {
     }
 }
 
-/// The least serious line that is logged. Written in lower or upper case.
+/// The least serious line that is logged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(try_from = "String")]
 pub enum Level {
-    #[serde(alias = "DEBUG")]
     Debug,
-    #[serde(alias = "INFO")]
     Info,
-    #[serde(alias = "WARN")]
     Warn,
-    #[serde(alias = "ERROR")]
     Error,
+}
+
+/// The Collector's logger takes lower and upper case, and nothing for `info`.
+impl TryFrom<String> for Level {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        match text.as_str() {
+            "debug" | "DEBUG" => Ok(Self::Debug),
+            "info" | "INFO" | "" => Ok(Self::Info),
+            "warn" | "WARN" => Ok(Self::Warn),
+            "error" | "ERROR" => Ok(Self::Error),
+            _ => Err(format!("unknown value \"{text}\" (valid values: [debug info warn error])")),
+        }
+    }
 }
 
 /// The form of a log line.

@@ -1,6 +1,6 @@
 //! What the sections say about each other, and what each component says about its own keys.
 
-use super::{ComponentId, Config, Fault, Kind, Node, Pipeline, PipelineId, Signal, Types, remarks};
+use super::{ComponentId, Config, Fault, Kind, Pipeline, PipelineId, Signal, Types, remarks};
 use std::collections::BTreeSet;
 
 /// Whether the sections the file must have are there.
@@ -83,24 +83,14 @@ pub(super) fn components(config: &Config, types: &dyn Types, faults: &mut Vec<Fa
         for (id, node) in config.section(kind) {
             let path = format!("{}::{id}", kind.section());
             match types.check(kind, id.type_name()) {
-                Some(check) => faults.extend(run(check, node, kind, id).into_iter().map(|fault| fault.under(&path))),
+                Some(check) => {
+                    let place = [kind.section().to_owned(), id.to_string()];
+                    faults.extend(remarks::within(&place, || check(node)).into_iter().map(|fault| fault.under(&path)));
+                }
                 None => faults.push(Fault::new(path, missing(config, types, kind, id))),
             }
         }
     }
-}
-
-fn run(check: fn(&Node) -> Vec<Fault>, node: &Node, kind: Kind, id: &ComponentId) -> Vec<Fault> {
-    let (faults, found) = remarks::gather(|| check(node));
-    let place = [kind.section().to_owned(), id.to_string()];
-    for warning in found.warnings {
-        let warning = warning.under(&place.join("::"));
-        remarks::warn(warning.path, warning.message);
-    }
-    for path in found.secrets {
-        remarks::secret(&place.iter().cloned().chain(path).collect::<Vec<_>>());
-    }
-    faults
 }
 
 fn missing(config: &Config, types: &dyn Types, kind: Kind, id: &ComponentId) -> String {

@@ -95,8 +95,11 @@ impl<'a, 'de> EnumAccess<'de> for Enum<'a> {
 pub(super) struct Content<'a>(Option<Deserializer<'a>>);
 
 impl<'a> Content<'a> {
-    fn some(self) -> Result<Deserializer<'a>, Error> {
-        self.0.ok_or_else(|| de::Error::custom("expected a map with one key, got a string"))
+    fn within<T>(self, read: impl FnOnce(Deserializer<'a>) -> Result<T, Error>) -> Result<T, Error> {
+        let none = || de::Error::custom("expected a map with one key, got a string");
+        let content = self.0.ok_or_else(none)?;
+        let path = content.path.clone();
+        read(content).map_err(|e| e.at(&path))
     }
 }
 
@@ -111,17 +114,15 @@ impl<'de> VariantAccess<'de> for Content<'_> {
     }
 
     fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
-        let content = self.some()?;
-        let path = content.path.clone();
-        seed.deserialize(content).map_err(|e| e.at(&path))
+        self.within(|content| seed.deserialize(content))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Error> {
-        de::Deserializer::deserialize_seq(self.some()?, visitor)
+        self.within(|content| de::Deserializer::deserialize_seq(content, visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Error> {
-        de::Deserializer::deserialize_map(self.some()?, visitor)
+        self.within(|content| de::Deserializer::deserialize_map(content, visitor))
     }
 }
 

@@ -14,6 +14,7 @@ use super::{Fault, Node};
 use error::{Cause, Error};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use value::Deserializer;
 
 /// Keys and list elements the decoder behaves as if they were not there.
@@ -82,8 +83,8 @@ fn note(error: Error, skipped: &mut Skipped, faults: &mut Vec<Fault>) -> bool {
 /// Leaves out the innermost thing around the culprit that is still there.
 fn leave_out(mut culprit: Vec<String>, why: Why, skipped: &mut Skipped) -> bool {
     while !culprit.is_empty() {
-        if !skipped.contains_key(&culprit) {
-            skipped.insert(culprit, why);
+        if let Entry::Vacant(place) = skipped.entry(culprit.clone()) {
+            place.insert(why);
             return true;
         }
         culprit.pop();

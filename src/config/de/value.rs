@@ -89,7 +89,7 @@ impl<'a> Deserializer<'a> {
     }
 
     fn variant(&self) -> Option<Enum<'a>> {
-        if let Some(text) = self.text() {
+        if let Some(text) = self.text().filter(|_| !self.node.is_null()) {
             return Some(Enum { variant: text, content: None });
         }
         let Value::Map(map) = &self.node.value else { return None };

@@ -68,6 +68,10 @@ fn strip_readers(node: &mut Node, faults: &mut Vec<Fault>) {
 }
 
 fn strip_prometheus(reader: &mut Node, path: &str, faults: &mut Vec<Fault>) {
+    if take(reader, &["pull", "exporter", "prometheus", "with_resource_constant_labels"]).is_some() {
+        let path = format!("{path}::pull::exporter::prometheus::with_resource_constant_labels");
+        faults.push(refused(&path, "is not supported yet"));
+    }
     for key in ALWAYS {
         let given = take(reader, &["pull", "exporter", "prometheus", key]);
         if given.is_some_and(|node| node.value != Value::Bool(true)) {
@@ -78,7 +82,12 @@ fn strip_prometheus(reader: &mut Node, path: &str, faults: &mut Vec<Fault>) {
 }
 
 fn resource(node: Option<Node>, faults: &mut Vec<Fault>) -> BTreeMap<String, Option<String>> {
-    let Some(Value::Map(map)) = node.map(|node| node.value) else { return BTreeMap::new() };
+    let Some(node) = node.filter(|node| !node.is_null()) else { return BTreeMap::new() };
+    let word = node.type_word();
+    let Value::Map(map) = node.value else {
+        faults.push(Fault::new("resource", format!("expected a map, got {word}")));
+        return BTreeMap::new();
+    };
     let mut attribute = |(key, node): (String, Node)| {
         let text = if node.is_null() && node.original.is_none() { Ok(None) } else { node.decode().map(Some) };
         let text =
