@@ -1,11 +1,14 @@
 //! sluice: a trace pipeline daemon with a durable store behind it.
 
+pub mod app;
+pub mod cli;
 pub mod component;
-pub mod config {
-    pub struct ComponentId;
-    pub struct Node;
-    pub struct Fault;
-}
+pub mod config;
+pub mod exporters;
+pub mod extensions;
+pub mod graph;
 pub mod model;
+pub mod processors;
+pub mod receivers;
 pub mod storage;
 pub mod telemetry;

@@ -1,7 +1,7 @@
 //! What a component offers to be built from a configuration, and the list of all of them.
 
 use super::{BoxFuture, Consumer, TraceReader};
-use crate::config::{ComponentId, Node};
+use crate::config::{ComponentId, Kind, Node};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -25,13 +25,21 @@ pub struct BuildContext {
     pub ready: Arc<std::sync::atomic::AtomicBool>,
 }
 
+pub type BuildReceiver =
+    fn(&ComponentId, &Node, Arc<dyn Consumer>, &BuildContext) -> anyhow::Result<Arc<dyn Component>>;
+pub type BuildProcessor =
+    fn(&ComponentId, &Node, Arc<dyn Consumer>, &BuildContext) -> anyhow::Result<Arc<dyn Exporter>>;
+pub type BuildExporter = fn(&ComponentId, &Node, &BuildContext) -> anyhow::Result<Arc<dyn Exporter>>;
+pub type BuildExtension = fn(&ComponentId, &Node, &BuildContext) -> anyhow::Result<Arc<dyn Component>>;
+
 /// Builds a component of one kind from its checked configuration.
+#[derive(Clone, Copy)]
 pub enum Build {
-    Receiver(fn(&ComponentId, &Node, Arc<dyn Consumer>, &BuildContext) -> anyhow::Result<Arc<dyn Component>>),
+    Receiver(BuildReceiver),
     /// A processor is a component and a consumer with the next consumer behind it.
-    Processor(fn(&ComponentId, &Node, Arc<dyn Consumer>, &BuildContext) -> anyhow::Result<Arc<dyn Exporter>>),
-    Exporter(fn(&ComponentId, &Node, &BuildContext) -> anyhow::Result<Arc<dyn Exporter>>),
-    Extension(fn(&ComponentId, &Node, &BuildContext) -> anyhow::Result<Arc<dyn Component>>),
+    Processor(BuildProcessor),
+    Exporter(BuildExporter),
+    Extension(BuildExtension),
 }
 
 /// One component type.
@@ -49,4 +57,60 @@ pub struct Factory {
 #[derive(Default)]
 pub struct Registry {
     pub factories: Vec<Factory>,
+}
+
+impl Registry {
+    /// The factory of this kind and type, if there is one. A type name may stand for several kinds.
+    pub fn find(&self, kind: Kind, name: &str) -> Option<&Factory> {
+        self.factories.iter().find(|factory| factory.kind() == kind && factory.name == name)
+    }
+
+    pub fn receiver(&self, name: &str) -> Option<BuildReceiver> {
+        match self.find(Kind::Receiver, name)?.build {
+            Build::Receiver(build) => Some(build),
+            _ => None,
+        }
+    }
+
+    pub fn processor(&self, name: &str) -> Option<BuildProcessor> {
+        match self.find(Kind::Processor, name)?.build {
+            Build::Processor(build) => Some(build),
+            _ => None,
+        }
+    }
+
+    pub fn exporter(&self, name: &str) -> Option<BuildExporter> {
+        match self.find(Kind::Exporter, name)?.build {
+            Build::Exporter(build) => Some(build),
+            _ => None,
+        }
+    }
+
+    pub fn extension(&self, name: &str) -> Option<BuildExtension> {
+        match self.find(Kind::Extension, name)?.build {
+            Build::Extension(build) => Some(build),
+            _ => None,
+        }
+    }
+}
+
+impl Factory {
+    pub fn kind(&self) -> Kind {
+        match self.build {
+            Build::Receiver(_) => Kind::Receiver,
+            Build::Processor(_) => Kind::Processor,
+            Build::Exporter(_) => Kind::Exporter,
+            Build::Extension(_) => Kind::Extension,
+        }
+    }
+}
+
+/// A component's configuration as its struct, for use in a build: the check has seen it before.
+///
+/// Errors: every fault the check would have found.
+pub fn decode<T: serde::de::DeserializeOwned>(node: &Node) -> anyhow::Result<T> {
+    node.decode().map_err(|faults| {
+        let lines: Vec<_> = faults.iter().map(ToString::to_string).collect();
+        anyhow::anyhow!(lines.join("; "))
+    })
 }

@@ -5,11 +5,13 @@
 
 pub mod consumer;
 pub mod factory;
+mod not_yet;
 pub mod reader;
 pub mod rejection;
 
 pub use consumer::{BatchSize, Consumer, Permit, SendBatch};
-pub use factory::{BuildContext, Component, Factory, Registry};
+pub use factory::{BuildContext, Component, Factory, Registry, decode};
+pub use not_yet::NotYet;
 pub use reader::{ReadError, TraceReader};
 pub use rejection::Rejection;
 

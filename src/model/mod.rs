@@ -5,6 +5,7 @@
 
 pub mod batch;
 pub mod id;
+pub mod json;
 pub mod time;
 pub mod trace;
 pub mod wire;

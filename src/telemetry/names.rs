@@ -39,11 +39,20 @@ macro_rules! metrics {
 metrics! {
     RECEIVER_ACCEPTED_SPANS = counter("otelcol_receiver_accepted_spans", "receiver,transport", "Spans taken into the pipeline.");
     RECEIVER_REFUSED_SPANS = counter("otelcol_receiver_refused_spans", "receiver,transport", "Spans that could not be taken into the pipeline.");
+    RECEIVER_UNDECODABLE_REQUESTS = counter("sluice_receiver_undecodable_requests_total", "receiver,transport", "Requests whose bytes were no request of the protocol, or whose compression was broken.");
+    RECEIVER_REPAIRED_STRINGS = counter("sluice_receiver_repaired_strings_total", "receiver,transport", "Strings that were not UTF-8 and were stored with U+FFFD in place of what was wrong.");
+    RECEIVER_DROPPED_LINKS = counter("sluice_receiver_dropped_links_total", "receiver,transport", "Span links left out because of a bad id; their spans were taken.");
     EXPORTER_SENT_SPANS = counter("otelcol_exporter_sent_spans", "exporter", "Spans an exporter took over for good.");
     EXPORTER_SEND_FAILED_SPANS = counter("otelcol_exporter_send_failed_spans", "exporter", "Spans an exporter refused or failed to take over.");
 
+    FANOUT_PARTIAL = counter("sluice_fanout_partial_total", "", "Batches that some branch of a fan-out did not take after every branch had room.");
+
     STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
     STAGE_RUNS = counter("sluice_stage_runs_total", "stage", "How often a stage ran.");
+
+    PROCESS_UPTIME = counter("otelcol_process_uptime", "", "Seconds since the process started to serve.");
+    PROCESS_CPU = counter("otelcol_process_cpu_seconds", "", "CPU seconds used by the process, user and system.");
+    PROCESS_RSS = gauge("otelcol_process_memory_rss", "", "Bytes of physical memory the process holds.");
 
     STORE_BYTES = gauge("sluice_store_bytes", "exporter,kind", "Bytes on disk: wal, segments.");
     STORE_SEGMENTS = gauge("sluice_store_segments", "exporter", "Live segments.");

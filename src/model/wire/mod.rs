@@ -15,7 +15,7 @@ mod schema;
 mod walk;
 mod writer;
 
-pub use reader::{Field, Reader, WireError};
+pub use reader::{Field, MAX_DEPTH, Reader, WireError};
 pub use rewrite::rewrite;
 pub use walk::{Envelope, ScopeHead, SpanHead, Walk, walk};
-pub use writer::{put_bytes, put_fixed64, put_varint, put_varint_field};
+pub use writer::{put_bytes, put_fixed32, put_fixed64, put_message, put_varint, put_varint_field};

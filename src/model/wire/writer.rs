@@ -32,3 +32,24 @@ pub fn put_fixed64(out: &mut Vec<u8>, field: u32, value: u64) {
     put_tag(out, field, 1);
     out.extend_from_slice(&value.to_le_bytes());
 }
+
+/// Appends a `fixed32` field.
+pub fn put_fixed32(out: &mut Vec<u8>, field: u32, value: u32) {
+    put_tag(out, field, 5);
+    out.extend_from_slice(&value.to_le_bytes());
+}
+
+/// Appends a message field whose content `fill` appends. After an error `out` holds half a field.
+pub fn put_message<T, E>(
+    out: &mut Vec<u8>,
+    field: u32,
+    fill: impl FnOnce(&mut Vec<u8>) -> Result<T, E>,
+) -> Result<T, E> {
+    put_tag(out, field, 2);
+    let begin = out.len();
+    let filled = fill(out)?;
+    let mut length = Vec::new();
+    put_varint(&mut length, (out.len() - begin) as u64);
+    out.splice(begin..begin, length);
+    Ok(filled)
+}

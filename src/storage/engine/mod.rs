@@ -197,6 +197,11 @@ impl Engine {
         (self.shared.log_bytes.load(Ordering::Relaxed), segments)
     }
 
+    /// Live segments that can be read.
+    pub fn segment_count(&self) -> usize {
+        self.shared.view.get().segments.len()
+    }
+
     /// Bytes of memory taken by batches not yet in a segment, reservations included.
     pub fn memory(&self) -> usize {
         self.shared.budget.memory()

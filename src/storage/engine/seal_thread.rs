@@ -13,7 +13,7 @@ use crate::storage::options::Options;
 use crate::storage::seal::{SealInto, seal};
 use crate::storage::segment::writer::WriteOptions;
 use crate::storage::segment::{Codec, Segment};
-use crate::telemetry::names;
+use crate::telemetry::{self, names};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
@@ -78,9 +78,7 @@ impl Worker {
         }
         self.shared.view.publish(memtable, segment, &self.manifest);
         self.shared.budget.release_memory(memtable.bytes());
-        let nanos = u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        metrics::counter!(names::STAGE_NANOS.name, "stage" => "seal").increment(nanos);
-        metrics::counter!(names::STAGE_RUNS.name, "stage" => "seal").increment(1);
+        telemetry::record("seal", started.elapsed());
         // A stopping `wal` thread releases log files by itself.
         let _ = self.commands.send(Command::Sealed { position: self.manifest.position });
         true

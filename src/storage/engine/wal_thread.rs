@@ -8,7 +8,7 @@ use crate::storage::error::AppendError;
 use crate::storage::memtable::Entry;
 use crate::storage::wal::log::CommitTimes;
 use crate::storage::wal::{Frame, FrameKind, Log, LogError};
-use crate::telemetry::names;
+use crate::telemetry::{self, names};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -227,11 +227,8 @@ impl WalThread {
     }
 
     fn record(&self, batches: u64, times: CommitTimes) {
-        for (stage, time) in [("wal_append", times.write), ("wal_sync", times.sync)] {
-            let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-            metrics::counter!(names::STAGE_NANOS.name, "stage" => stage).increment(nanos);
-            metrics::counter!(names::STAGE_RUNS.name, "stage" => stage).increment(1);
-        }
+        telemetry::record("wal_append", times.write);
+        telemetry::record("wal_sync", times.sync);
         metrics::counter!(names::STORE_COMMITS.name, "exporter" => self.shared.name()).increment(1);
         metrics::counter!(names::STORE_BATCHES.name, "exporter" => self.shared.name()).increment(batches);
     }

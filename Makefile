@@ -1,0 +1,21 @@
+# `make run` and `make test` are all one needs; both set up what is missing.
+CARGO ?= cargo
+
+.PHONY: run test setup
+
+# sluice with its built-in configuration.
+run: setup
+	$(CARGO) run --release
+
+# The gate: what CI runs.
+test: setup
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets -- -D warnings
+	$(CARGO) test
+
+# A linker, and the two parts of the tool chain that a minimal installation lacks.
+setup:
+	@command -v $(CARGO) >/dev/null || { echo "cargo is missing: install Rust from https://rustup.rs" >&2; exit 1; }
+	@command -v cc >/dev/null || { apt-get update && apt-get install --yes gcc libc6-dev; } \
+		|| { echo "a C linker is missing: install gcc and libc6-dev" >&2; exit 1; }
+	@{ $(CARGO) fmt --version && $(CARGO) clippy --version; } >/dev/null 2>&1 || rustup component add rustfmt clippy

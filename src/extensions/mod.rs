@@ -1,0 +1,10 @@
+//! What runs beside the pipelines.
+
+pub mod health_check;
+
+use crate::component::Factory;
+
+/// Every extension type.
+pub fn factories() -> Vec<Factory> {
+    vec![health_check::factory()]
+}

@@ -1,0 +1,10 @@
+//! The daemon as its users meet it: pipelines, life cycle, endpoints, commands; and what holds for every component.
+
+mod cli;
+mod contract;
+mod endpoints;
+mod example_config;
+mod layering;
+mod life_cycle;
+mod pipelines;
+mod support;
