@@ -196,7 +196,11 @@ impl Config {
         let least = ByteSize(LEAST_LOG_FILE);
         check(file >= least, "wal::file_size", format!("must be at least {least}"));
         let twice = file.bytes().saturating_mul(2);
-        check(max.bytes() >= twice, "wal::max_size", format!("must be at least two log files: twice wal::file_size ({file})"));
+        check(
+            max.bytes() >= twice,
+            "wal::max_size",
+            format!("must be at least two log files: twice wal::file_size ({file})"),
+        );
         let short = self.wal.commit_window <= Duration::from_secs(1);
         check(short, "wal::commit_window", "must be at most 1s: senders wait that long".into());
         let least = ByteSize(LEAST_MEMTABLE);

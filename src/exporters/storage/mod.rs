@@ -79,16 +79,17 @@ fn count(metric: &'static str, id: &str, spans: usize) {
 async fn room(engine: &Engine, size: BatchSize) -> Result<Room, AppendError> {
     let deadline = Instant::now() + DELAY;
     loop {
-        let (free, freed) = oneshot::channel();
-        // Registered before asking: room that becomes free in between is not missed.
         let error = match engine.reserve(size.bytes, size.spans) {
             Err(error @ AppendError::Full(_)) => error,
             other => return other,
         };
-        engine.on_room(Box::new(move || drop(free.send(()))));
+        let (free, freed) = oneshot::channel::<()>();
+        engine.on_room(Box::new(move || drop(free)));
+        // Asked again after registering: room that became free in between is not missed.
         if let Ok(room) = engine.reserve(size.bytes, size.spans) {
             return Ok(room);
         }
+        // `freed` ends when its other side is dropped, which is the call back.
         if timeout_at(deadline, freed).await.is_err() {
             return Err(error);
         }
