@@ -5,6 +5,7 @@
 mod support;
 
 mod client;
+mod formats;
 mod grpc;
 mod http;
 mod json;
