@@ -10,11 +10,11 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The corpus of real files, `$SLUICE_CORPUS` or beside the checkout; `None`, with a word about it, where there is none.
+/// The corpus of real files, `$SLUICE_CORPUS` or beside the checkout; `None`, with a word about it, where there is
+/// none.
 pub fn corpus() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
-    let beside_worktree = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
-    let places = [std::env::var_os("SLUICE_CORPUS").map(PathBuf::from), Some(beside()), Some(beside_worktree())];
+    let places = [std::env::var_os("SLUICE_CORPUS").map(PathBuf::from), Some(beside())];
     let found = places.into_iter().flatten().find(|place| place.is_dir());
     if found.is_none() {
         eprintln!("skipped: no corpus at $SLUICE_CORPUS or ../shared/corpus");
