@@ -2,6 +2,7 @@
 
 mod fault_matrix;
 mod kill;
+mod log;
 mod model;
 #[path = "../support/mod.rs"]
 mod support;
