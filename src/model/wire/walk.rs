@@ -151,7 +151,7 @@ impl Walk {
             from = reader.position();
         }
         let envelope = envelope.finish();
-        self.resources.iter_mut().nth(index as usize).into_iter().for_each(|slot| *slot = envelope);
+        self.resources.get_mut(index as usize).into_iter().for_each(|slot| *slot = envelope);
         Ok(())
     }
 
@@ -174,7 +174,7 @@ impl Walk {
             from = reader.position();
         }
         let envelope = envelope.finish();
-        self.scopes.iter_mut().nth(index as usize).into_iter().for_each(|slot| slot.envelope = envelope);
+        self.scopes.get_mut(index as usize).into_iter().for_each(|slot| slot.envelope = envelope);
         Ok(())
     }
 
