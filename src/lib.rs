@@ -10,4 +10,5 @@ pub mod graph;
 pub mod model;
 pub mod processors;
 pub mod receivers;
+pub mod storage;
 pub mod telemetry;

@@ -55,4 +55,11 @@ metrics! {
     PROCESS_RSS = gauge("otelcol_process_memory_rss", "", "Bytes of physical memory the process holds.");
 
     STORE_BYTES = gauge("sluice_store_bytes", "exporter,kind", "Bytes on disk: wal, segments.");
+    STORE_SEGMENTS = gauge("sluice_store_segments", "exporter", "Live segments.");
+    STORE_MEMTABLE_BYTES = gauge("sluice_store_memtable_bytes", "exporter", "Bytes of answered batches not yet in a segment, and of reservations.");
+    STORE_COMMITS = counter("sluice_store_commits_total", "exporter", "Groups of batches made durable by one sync each.");
+    STORE_BATCHES = counter("sluice_store_batches_total", "exporter", "Batches made durable.");
+    STORE_REFUSED = counter("sluice_store_refused_batches_total", "exporter,reason", "Batches not taken: log_full, memory_full, log_failed.");
+    STORE_SEAL_FAILURES = counter("sluice_store_seal_failures_total", "exporter", "Attempts to seal that failed and are tried again.");
+    STORE_DAMAGE = gauge("sluice_store_damaged_places", "exporter", "Places found damaged when the store was opened.");
 }

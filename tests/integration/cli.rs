@@ -194,7 +194,10 @@ async fn a_daemon_takes_spans_reports_them_and_ends_well_on_sigterm() {
 #[tokio::test]
 async fn a_drain_is_not_ready_and_a_second_signal_ends_it_at_once() {
     let (http, health) = (free_address(), free_address());
+    let directory = tempfile::tempdir().unwrap();
     let mut daemon = Daemon::start(&[
+        "--set",
+        &format!("exporters::storage::directory={}", directory.path().to_str().unwrap()),
         "--set",
         &format!("receivers::otlp::protocols={{http: {{endpoint: '{http}'}}}}"),
         "--set",

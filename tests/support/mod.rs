@@ -1,6 +1,8 @@
-//! What several test binaries share: where the corpus is, and how its files are read.
+//! What several test binaries share; among it where the corpus is, and how its files are read.
+#![allow(dead_code, reason = "every test binary uses its own part of this")]
 
-#![allow(dead_code, reason = "each binary uses its part")]
+pub mod fault_disk;
+pub mod traces;
 
 use flate2::read::MultiGzDecoder;
 use std::fs::{self, File};

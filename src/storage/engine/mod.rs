@@ -1,0 +1,327 @@
+//! The engine: the only writer of its directory.
+
+mod recovery;
+mod room;
+mod seal_thread;
+mod view;
+mod wal_thread;
+
+pub use recovery::Directory;
+pub use room::Room;
+pub use view::{Snapshot, Unreadable};
+
+use crate::model::{Batch, time::Nanos};
+use crate::storage::clock::{Clock, StoreClock};
+use crate::storage::codec::crc;
+use crate::storage::disk::{Disk, LockGuard};
+use crate::storage::error::{AppendError, StorageError};
+use crate::storage::files::Layout;
+use crate::storage::manifest::Manifest;
+use crate::storage::memtable::Memtable;
+use crate::storage::options::Options;
+use crate::storage::wal::{Hole, Log, Replay};
+use room::Budget;
+use seal_thread::{Sealer, publish_sealed};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+use view::{CurrentView, View};
+use wal_thread::{Command, Pending, WalThread};
+
+/// Called once with the outcome of an append, on the `wal` thread: it must be quick and must not block.
+pub type Done = Box<dyn FnOnce(Result<(), AppendError>) + Send>;
+
+/// A store that is open for writing.
+pub struct Engine {
+    shared: Arc<Shared>,
+    commands: mpsc::Sender<Command>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    found: Found,
+    _lock: LockGuard,
+}
+
+/// What opening the store came upon.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Places in the log where frames are missing.
+    pub holes: Vec<Hole>,
+    /// Live files that cannot be read.
+    pub unreadable: Vec<Unreadable>,
+    /// Batches taken over from the log.
+    pub replayed_batches: u64,
+}
+
+/// What the threads of a store have in common.
+pub(super) struct Shared {
+    pub options: Options,
+    pub layout: Layout,
+    pub disk: Arc<dyn Disk>,
+    pub clock: StoreClock,
+    pub view: CurrentView,
+    pub budget: Arc<Budget>,
+    pub readable: AtomicU64,
+    pub log_bytes: AtomicU64,
+    next_log: AtomicU64,
+    /// What is wrong now, by the part it is wrong with.
+    troubles: Mutex<BTreeMap<&'static str, String>>,
+}
+
+impl Shared {
+    /// Says what is wrong with a part, or that nothing is any more.
+    pub fn set_trouble(&self, part: &'static str, trouble: Option<String>) {
+        let mut troubles = self.troubles.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match trouble {
+            Some(text) => drop(troubles.insert(part, text)),
+            None => drop(troubles.remove(part)),
+        }
+    }
+
+    /// Label value of this store's metrics.
+    pub fn name(&self) -> String {
+        self.options.name.clone()
+    }
+}
+
+impl Engine {
+    /// Opens a directory, making it a store if it is none: replays the log, seals what fills a memtable on the way,
+    /// begins a new log file and starts the threads.
+    ///
+    /// Errors: the directory is in use, its manifest cannot be read, it was written by a newer version, or the disk fails.
+    pub fn open(options: Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
+        let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
+        let mut opening = Opening::new(&options, &*disk);
+        let replay = opening.replay(&mut directory)?;
+        let last_known = recovery::last_known_time(&directory, &replay);
+        let clock = StoreClock::start(clock, last_known);
+        let log = begin_log(&disk, &directory, &options, &replay)?;
+        let found =
+            Found { holes: replay.holes, unreadable: directory.unreadable.clone(), replayed_batches: opening.replayed };
+        let Directory { layout, lock, manifest, segments, unreadable } = directory;
+        let view = View {
+            epoch: manifest.epoch,
+            segments: Arc::new(segments),
+            unreadable: Arc::new(unreadable),
+            frozen: opening.frozen,
+            active: Arc::new(opening.memtable),
+        };
+        let budget = Arc::new(Budget::new(&options));
+        view.frozen.iter().chain([&view.active]).for_each(|memtable| budget.charge(memtable.bytes()));
+        let shared = Arc::new(Shared {
+            layout,
+            clock,
+            view: CurrentView::new(view),
+            budget,
+            readable: AtomicU64::new(replay.next_lsn - 1),
+            log_bytes: AtomicU64::new(log.bytes()),
+            next_log: AtomicU64::new(log.next_file_id()),
+            troubles: Mutex::default(),
+            options,
+            disk,
+        });
+        Self::start(shared, log, manifest, replay.next_lsn, found, lock)
+    }
+
+    fn start(
+        shared: Arc<Shared>,
+        log: Log,
+        manifest: Manifest,
+        next_lsn: u64,
+        found: Found,
+        lock: LockGuard,
+    ) -> Result<Self, StorageError> {
+        let (commands, inbox) = mpsc::channel();
+        let sealer = Sealer::start(shared.clone(), manifest, commands.clone());
+        let sealer = sealer.map_err(StorageError::io(&shared.layout.root, "starting the seal thread"))?;
+        let wal = WalThread::new(shared.clone(), log, sealer, inbox, next_lsn);
+        let thread = std::thread::Builder::new().name("wal".into()).spawn(move || wal.run());
+        let thread = thread.map_err(StorageError::io(&shared.layout.root, "starting the wal thread"))?;
+        Ok(Self { shared, commands, thread: Mutex::new(Some(thread)), found, _lock: lock })
+    }
+
+    pub fn options(&self) -> &Options {
+        &self.shared.options
+    }
+
+    pub fn found(&self) -> &Found {
+        &self.found
+    }
+
+    /// Takes room for a batch, or says what is full. Never waits; see [`Engine::on_room`].
+    pub fn reserve(&self, bytes: usize, spans: usize) -> Result<Room, AppendError> {
+        let room = self.shared.budget.reserve(&self.shared.options, bytes, spans);
+        if matches!(room, Err(AppendError::Full(_))) {
+            // A closed engine has nothing to relieve.
+            let _ = self.commands.send(Command::Relieve);
+        }
+        room
+    }
+
+    /// Calls back once when room may have become free. Ask again after registering.
+    pub fn on_room(&self, waiter: Box<dyn FnOnce() + Send>) {
+        self.shared.budget.on_room(waiter);
+    }
+
+    /// Hands a batch to the `wal` thread. `done` hears `Ok` once the batch is durable and readable.
+    pub fn append(&self, batch: Batch, room: Room, done: Done) {
+        let payload_crc = crc(&[batch.bytes()]);
+        let pending = Pending { batch, payload_crc, room, done };
+        if let Err(mpsc::SendError(Command::Append(pending))) = self.commands.send(Command::Append(pending)) {
+            (pending.done)(Err(AppendError::Closed));
+        }
+    }
+
+    /// Seals everything appended before this call and waits for it.
+    ///
+    /// Errors: what keeps the seal from succeeding; it goes on being tried.
+    pub fn flush(&self) -> Result<(), String> {
+        let (done, outcome) = mpsc::channel();
+        let closed = || "the store is closed".to_owned();
+        self.commands.send(Command::Flush(done)).map_err(|_| closed())?;
+        outcome.recv().map_err(|_| closed())?
+    }
+
+    /// A consistent moment to read from.
+    pub fn snapshot(&self) -> Snapshot {
+        self.shared.view.snapshot()
+    }
+
+    /// The highest LSN that readers may see.
+    pub fn readable_lsn(&self) -> u64 {
+        self.shared.readable.load(Ordering::Acquire)
+    }
+
+    /// Bytes on disk: log files, segments.
+    pub fn disk_bytes(&self) -> (u64, u64) {
+        let segments = self.shared.view.get().segments.iter().map(|segment| segment.size()).sum();
+        (self.shared.log_bytes.load(Ordering::Relaxed), segments)
+    }
+
+    /// Live segments that can be read.
+    pub fn segment_count(&self) -> usize {
+        self.shared.view.get().segments.len()
+    }
+
+    /// Bytes of memory taken by batches not yet in a segment, reservations included.
+    pub fn memory(&self) -> usize {
+        self.shared.budget.memory()
+    }
+
+    /// What is wrong now: a sentence a part, none when all is well.
+    pub fn troubles(&self) -> Vec<String> {
+        let troubles = self.shared.troubles.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        troubles.iter().map(|(part, what)| format!("{part}: {what}")).collect()
+    }
+
+    /// Store time now.
+    pub fn now(&self) -> Nanos {
+        self.shared.clock.now()
+    }
+
+    /// Takes no more batches, seals what there is, closes the log and waits for all of it. Any number of times.
+    pub fn shutdown(&self) {
+        let _ = self.commands.send(Command::Stop);
+        let thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        if let Some(thread) = thread {
+            // A panic of the thread was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.shutdown();
+    }
+}
+
+/// What replaying collects before the threads exist.
+struct Opening<'a> {
+    options: &'a Options,
+    disk: &'a dyn Disk,
+    memtable: Memtable,
+    /// Full memtables that could not be sealed yet; the `seal` thread goes on with them.
+    frozen: Vec<Arc<Memtable>>,
+    replayed: u64,
+}
+
+impl<'a> Opening<'a> {
+    fn new(options: &'a Options, disk: &'a dyn Disk) -> Self {
+        Self { options, disk, memtable: Memtable::default(), frozen: Vec::new(), replayed: 0 }
+    }
+
+    /// Reads the log into the memtable. Whenever that is full it is sealed on the spot, so that a long log does not
+    /// need more memory than a running store.
+    fn replay(&mut self, directory: &mut Directory) -> Result<Replay, StorageError> {
+        let (layout, manifest) = (directory.layout.clone(), directory.manifest.clone());
+        recovery::read_log(self.disk, &layout, &manifest, &mut |entry| {
+            self.replayed += 1;
+            self.memtable.extend([entry]);
+            if self.memtable.bytes() >= self.options.freeze_at() {
+                self.seal_full(directory);
+            }
+        })
+    }
+
+    fn seal_full(&mut self, directory: &mut Directory) {
+        let full = std::mem::take(&mut self.memtable);
+        // Memtables are sealed in LSN order: behind one that waits, all wait.
+        let sealed =
+            if self.frozen.is_empty() { publish_sealed(self.disk, self.options, directory, &full) } else { Ok(false) };
+        match sealed {
+            Ok(true) => {}
+            Ok(false) => self.frozen.push(Arc::new(full)),
+            Err(error) => {
+                tracing::error!(%error, "sealing while opening the store failed; it is tried again");
+                self.frozen.push(Arc::new(full));
+            }
+        }
+    }
+}
+
+/// Begins the new log file, then sets free what the old ones no longer need to hold.
+fn begin_log(
+    disk: &Arc<dyn Disk>,
+    directory: &Directory,
+    options: &Options,
+    replay: &Replay,
+) -> Result<Log, StorageError> {
+    let layout = directory.layout.clone();
+    let failed = |what| StorageError::io(&directory.layout.wal, what);
+    let store = directory.manifest.store;
+    let mut log = Log::start(disk.clone(), layout, options.wal.clone(), store, replay.inherited());
+    if let Ok(log) = &mut log {
+        log.adopt(&replay.empty).map_err(failed("reusing log files"))?;
+        log.release(directory.manifest.position).map_err(failed("reusing log files"))?;
+    }
+    log.map_err(failed("beginning a log file"))
+}
+
+/// A store that is open for reading only, while nobody writes to it.
+pub struct OpenStore {
+    pub directory: Directory,
+    pub found: Found,
+    pub snapshot: Snapshot,
+}
+
+impl OpenStore {
+    /// Opens a directory and changes nothing in it. What is only in the log is held in memory.
+    pub fn open(directory: &std::path::Path, disk: &dyn Disk) -> Result<Self, StorageError> {
+        let directory = recovery::open_for_reading(disk, Layout::new(directory))?;
+        let mut entries = Vec::new();
+        let replay =
+            recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| entries.push(entry))?;
+        let found = Found {
+            holes: replay.holes,
+            unreadable: directory.unreadable.clone(),
+            replayed_batches: entries.len() as u64,
+        };
+        let snapshot = Snapshot {
+            epoch: directory.manifest.epoch,
+            segments: Arc::new(directory.segments.clone()),
+            unreadable: Arc::new(directory.unreadable.clone()),
+            entries,
+        };
+        Ok(Self { directory, found, snapshot })
+    }
+}

@@ -1,0 +1,311 @@
+//! The `wal` thread: it alone assigns LSNs, writes frames, syncs, inserts the synced group into the memtable in LSN
+//! order, makes it readable, then wakes the callers.
+
+use super::seal_thread::Sealer;
+use super::{Done, Room, Shared};
+use crate::model::Batch;
+use crate::storage::error::AppendError;
+use crate::storage::memtable::Entry;
+use crate::storage::wal::log::CommitTimes;
+use crate::storage::wal::{Frame, FrameKind, Log, LogError};
+use crate::telemetry::{self, names};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+/// Most payload bytes that one sync makes durable: beyond this a longer group only makes the first waiters wait longer.
+const GROUP_BYTES: u64 = 16 << 20;
+
+/// What the `wal` thread is asked to do.
+pub enum Command {
+    Append(Pending),
+    /// Something is full: freeze what there is, so that a seal makes room.
+    Relieve,
+    /// Freeze, and say when all before this is in segments.
+    Flush(mpsc::Sender<Result<(), String>>),
+    /// Every row below this LSN is in a named segment.
+    Sealed {
+        position: u64,
+    },
+    SealFailed(String),
+    Stop,
+}
+
+/// A batch that waits for its commit.
+pub struct Pending {
+    pub batch: Batch,
+    pub payload_crc: u32,
+    pub room: Room,
+    pub done: Done,
+}
+
+pub struct WalThread {
+    shared: Arc<Shared>,
+    log: Log,
+    sealer: Option<Sealer>,
+    inbox: mpsc::Receiver<Command>,
+    next_lsn: u64,
+    durable: u64,
+    queue: VecDeque<Pending>,
+    flushes: Vec<(u64, mpsc::Sender<Result<(), String>>)>,
+    /// Memtables handed over and not yet sealed.
+    sealing: usize,
+    /// Why the log can no longer be written, once it cannot.
+    broken: Option<String>,
+    stopping: bool,
+}
+
+impl WalThread {
+    pub fn new(shared: Arc<Shared>, log: Log, sealer: Sealer, inbox: mpsc::Receiver<Command>, next_lsn: u64) -> Self {
+        shared.budget.set_log_room(log.room());
+        let frozen = shared.view.get().frozen;
+        let sealing = frozen.len();
+        frozen.into_iter().for_each(|memtable| sealer.seal(memtable));
+        Self {
+            shared,
+            log,
+            sealer: Some(sealer),
+            inbox,
+            next_lsn,
+            durable: next_lsn - 1,
+            queue: VecDeque::new(),
+            flushes: Vec::new(),
+            sealing,
+            broken: None,
+            stopping: false,
+        }
+    }
+
+    pub fn run(mut self) {
+        while !self.stopping {
+            match self.inbox.recv_timeout(self.until_freeze()) {
+                Ok(command) => self.take(command),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+            }
+            self.gather();
+            self.commit_queue();
+            self.freeze_if_due();
+        }
+        self.finish();
+    }
+
+    /// Takes what else is waiting, so that one sync serves it all.
+    fn gather(&mut self) {
+        let window = self.shared.options.wal.commit_window;
+        if !self.queue.is_empty() && !window.is_zero() {
+            std::thread::sleep(window);
+        }
+        while let Ok(command) = self.inbox.try_recv() {
+            self.take(command);
+        }
+    }
+
+    fn take(&mut self, command: Command) {
+        match command {
+            Command::Append(pending) if self.stopping => (pending.done)(Err(AppendError::Closed)),
+            Command::Append(pending) => self.queue.push_back(pending),
+            Command::Relieve => self.relieve(),
+            Command::Flush(done) => {
+                self.commit_queue();
+                self.freeze();
+                self.flushes.push((self.durable, done));
+                self.answer_flushes(0);
+            }
+            Command::Sealed { position } => self.sealed(position),
+            Command::SealFailed(why) => self.flushes.drain(..).for_each(|(_, done)| drop(done.send(Err(why.clone())))),
+            Command::Stop => self.stopping = true,
+        }
+    }
+
+    fn sealed(&mut self, position: u64) {
+        self.sealing = self.sealing.saturating_sub(1);
+        let released = self.log.release(position);
+        if let Err(error) = released {
+            tracing::error!(%error, "log files could not be set free for reuse; it is tried again after the next seal");
+        }
+        self.publish_log_room();
+        self.answer_flushes(position);
+    }
+
+    /// Answers those whose rows are all below `position`, or all if nothing is being sealed.
+    fn answer_flushes(&mut self, position: u64) {
+        let idle = self.sealing == 0;
+        self.flushes.retain(|(last, done)| {
+            let sealed = idle || *last < position;
+            if sealed {
+                // Whoever asked may have gone.
+                let _ = done.send(Ok(()));
+            }
+            !sealed
+        });
+    }
+
+    fn publish_log_room(&self) {
+        self.shared.log_bytes.store(self.log.bytes(), Ordering::Relaxed);
+        self.shared.next_log.store(self.log.next_file_id(), Ordering::Relaxed);
+        let room = if self.broken.is_some() { 0 } else { self.log.room() };
+        self.shared.budget.set_log_room(room);
+    }
+
+    fn commit_queue(&mut self) {
+        while let Some(first) = self.queue.front() {
+            let first_size = Log::frame_size(first.batch.bytes().len());
+            if let Some(why) = self.broken.clone() {
+                self.refuse_first("log_failed", AppendError::Full(why));
+            } else if self.log.fits(first_size) {
+                self.commit_group();
+            } else if let Err(error) = self.log.rotate(first_size, self.next_lsn) {
+                self.refuse_first("log_full", AppendError::Full(error.to_string()));
+                self.relieve();
+            }
+        }
+    }
+
+    fn refuse_first(&mut self, reason: &'static str, error: AppendError) {
+        let Some(pending) = self.queue.pop_front() else { return };
+        let exporter = self.shared.name();
+        metrics::counter!(names::STORE_REFUSED.name, "exporter" => exporter, "reason" => reason).increment(1);
+        drop(pending.room);
+        (pending.done)(Err(error));
+    }
+
+    /// Commits as many of the queue as the current file and one group take: at least the first.
+    fn commit_group(&mut self) {
+        let mut group = Vec::new();
+        let mut frames = Vec::new();
+        let mut bytes = 0;
+        while let Some(pending) = self.queue.front() {
+            let size = Log::frame_size(pending.batch.bytes().len());
+            if !self.log.fits(bytes + size) || (bytes > 0 && bytes + size > GROUP_BYTES) {
+                break;
+            }
+            bytes += size;
+            frames.push(self.frame(pending, frames.len() as u64));
+            group.extend(self.queue.pop_front());
+        }
+        let outcome = self.log.commit(&frames);
+        // LSNs are used up even where the commit failed: a frame that was refused must not share one with a later one.
+        self.next_lsn += frames.len() as u64;
+        match outcome {
+            Ok(times) => self.committed(group, &frames, times),
+            Err(error) => self.failed(group, error),
+        }
+    }
+
+    fn frame(&self, pending: &Pending, index: u64) -> (Frame, Bytes) {
+        let payload = pending.batch.bytes().clone();
+        let frame = Frame {
+            kind: FrameKind::Batch,
+            lsn: self.next_lsn + index,
+            received: self.shared.clock.now(),
+            durable: self.durable,
+            payload_len: payload.len() as u32,
+            payload_crc: pending.payload_crc,
+        };
+        (frame, payload)
+    }
+
+    fn committed(&mut self, group: Vec<Pending>, frames: &[(Frame, Bytes)], times: CommitTimes) {
+        let entries = group.iter().zip(frames).map(|(pending, (frame, _))| Entry {
+            lsn: frame.lsn,
+            received: frame.received,
+            batch: pending.batch.clone(),
+        });
+        self.shared.view.get().active.extend(entries);
+        self.durable = self.next_lsn - 1;
+        self.shared.readable.store(self.durable, Ordering::Release);
+        self.record(group.len() as u64, times);
+        self.publish_log_room();
+        for Pending { batch, room, done, .. } in group {
+            room.keep(&batch);
+            done(Ok(()));
+        }
+        self.freeze_if_full();
+    }
+
+    fn record(&self, batches: u64, times: CommitTimes) {
+        telemetry::record("wal_append", times.write);
+        telemetry::record("wal_sync", times.sync);
+        metrics::counter!(names::STORE_COMMITS.name, "exporter" => self.shared.name()).increment(1);
+        metrics::counter!(names::STORE_BATCHES.name, "exporter" => self.shared.name()).increment(batches);
+    }
+
+    fn failed(&mut self, group: Vec<Pending>, error: LogError) {
+        tracing::error!(%error, "a commit failed");
+        let text = error.to_string();
+        let answer = match error {
+            LogError::Broken { .. } => {
+                let why = format!("{text}; the store takes nothing more until it is started again");
+                self.shared.set_trouble("wal", Some(why.clone()));
+                self.broken = Some(why);
+                AppendError::Unknown(text)
+            }
+            _ => AppendError::Full(text),
+        };
+        let exporter = self.shared.name();
+        let refused = group.len() as u64;
+        metrics::counter!(names::STORE_REFUSED.name, "exporter" => exporter, "reason" => "log_failed")
+            .increment(refused);
+        self.publish_log_room();
+        for Pending { room, done, .. } in group {
+            drop(room);
+            done(Err(answer.clone()));
+        }
+    }
+
+    fn relieve(&mut self) {
+        if self.sealing == 0 {
+            self.freeze();
+        }
+    }
+
+    fn freeze(&mut self) {
+        if let (Some(frozen), Some(sealer)) = (self.shared.view.freeze(), &self.sealer) {
+            self.sealing += 1;
+            sealer.seal(frozen);
+        }
+    }
+
+    fn freeze_if_full(&mut self) {
+        let active = self.shared.view.get().active;
+        let max_spans = self.shared.options.seal.max_spans;
+        let full = active.bytes() >= self.shared.options.freeze_at() || (max_spans > 0 && active.spans() >= max_spans);
+        if full {
+            self.freeze();
+        }
+    }
+
+    fn freeze_if_due(&mut self) {
+        if self.until_freeze().is_zero() {
+            self.freeze();
+        }
+    }
+
+    /// How long the active memtable may still stay unsealed.
+    fn until_freeze(&self) -> Duration {
+        let max_age = self.shared.options.seal.max_age;
+        let Some(oldest) = self.shared.view.get().active.oldest() else { return max_age };
+        let age = Duration::from_nanos(self.shared.clock.now().saturating_sub(oldest));
+        max_age.saturating_sub(age)
+    }
+
+    /// Nothing is taken any more: seal what there is and close the log in good order.
+    fn finish(mut self) {
+        self.commit_queue();
+        self.freeze();
+        if let Some(sealer) = self.sealer.take() {
+            sealer.finish();
+        }
+        while let Ok(command) = self.inbox.try_recv() {
+            self.take(command);
+        }
+        if self.broken.is_none()
+            && let Err(error) = self.log.close(self.shared.clock.now())
+        {
+            tracing::error!(%error, "closing the log failed; nothing answered is lost");
+        }
+    }
+}

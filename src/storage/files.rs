@@ -1,0 +1,67 @@
+//! Every name of a file in a store's directory, in one place.
+//!
+//! ```text
+//! LOCK                      held by whoever has the store open
+//! manifest.a  manifest.b    two copies of the list of live files
+//! wal/000000000000000a.wal  a log file, named by its id
+//! wal/spare-….wal           a log file nothing lives in, kept for reuse
+//! segments/….seg            a segment, named by its id
+//! *.unfinished              being written; meaningless after a start
+//! ```
+
+use std::path::{Path, PathBuf};
+
+pub const LOCK: &str = "LOCK";
+pub const MANIFESTS: [&str; 2] = ["manifest.a", "manifest.b"];
+pub const WAL_DIR: &str = "wal";
+pub const SEGMENT_DIR: &str = "segments";
+pub const UNFINISHED: &str = ".unfinished";
+
+const LOG_SUFFIX: &str = ".wal";
+const SEGMENT_SUFFIX: &str = ".seg";
+const SPARE_PREFIX: &str = "spare-";
+
+/// The directories of one store.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    pub root: PathBuf,
+    pub wal: PathBuf,
+    pub segments: PathBuf,
+}
+
+impl Layout {
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), wal: root.join(WAL_DIR), segments: root.join(SEGMENT_DIR) }
+    }
+
+    pub fn log(&self, id: u64) -> PathBuf {
+        self.wal.join(format!("{id:016x}{LOG_SUFFIX}"))
+    }
+
+    pub fn spare(&self, id: u64) -> PathBuf {
+        self.wal.join(format!("{SPARE_PREFIX}{id:016x}{LOG_SUFFIX}"))
+    }
+
+    pub fn segment(&self, id: u64) -> PathBuf {
+        self.segments.join(format!("{id:016x}{SEGMENT_SUFFIX}"))
+    }
+}
+
+/// The id in a log file's name.
+pub fn log_id(name: &str) -> Option<u64> {
+    id(name.strip_suffix(LOG_SUFFIX)?)
+}
+
+/// The id in a spare log file's name.
+pub fn spare_id(name: &str) -> Option<u64> {
+    id(name.strip_prefix(SPARE_PREFIX)?.strip_suffix(LOG_SUFFIX)?)
+}
+
+/// The id in a segment's name.
+pub fn segment_id(name: &str) -> Option<u64> {
+    id(name.strip_suffix(SEGMENT_SUFFIX)?)
+}
+
+fn id(text: &str) -> Option<u64> {
+    (text.len() == 16).then(|| u64::from_str_radix(text, 16).ok()).flatten()
+}

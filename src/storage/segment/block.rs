@@ -1,0 +1,434 @@
+//! Neighbouring runs, compressed and checksummed as a unit.
+//!
+//! The names of the resources and scopes that the rows use stand uncompressed behind the header. The compressed part
+//! begins with the key columns of all rows, then come the bodies, one after the other. Columns first and bodies after
+//! compresses better than row by row, and a merge copies bodies without parsing them.
+
+use super::Codec;
+use super::table::ContentHash;
+use crate::model::wire::{keys, put_varint};
+use crate::model::{Row, SpanId, TraceId, time::Nanos};
+use crate::storage::codec::{Decoder, Malformed, crc, put_signed};
+use std::collections::HashMap;
+
+/// Bytes of a block's header, before the names.
+pub const BLOCK_HEADER: usize = 40;
+/// The block holds part of one run and nothing else.
+pub const PIECE: u8 = 1;
+
+/// One row of a run on its way into a block.
+#[derive(Debug, Clone, Copy)]
+pub struct RunRow<'a> {
+    pub row: Row,
+    /// What `keys::cut` said of the body.
+    pub shape: u8,
+    /// Indices into the segment's tables.
+    pub resource: u32,
+    pub scope: u32,
+    pub body: &'a [u8],
+}
+
+/// Collects runs until they are enough for a block.
+#[derive(Default)]
+pub struct BlockBuilder {
+    runs: Vec<u8>,
+    run_count: u32,
+    columns: Columns,
+    rows: u32,
+    arrivals: Local<(u64, Nanos)>,
+    resources: Local<u32>,
+    scopes: Local<u32>,
+    bodies: Vec<u8>,
+}
+
+/// One buffer a column, in the order they are stored.
+#[derive(Default)]
+struct Columns {
+    span_ids: Vec<u8>,
+    parents: Vec<u8>,
+    starts: Vec<u8>,
+    durations: Vec<u8>,
+    kinds: Vec<u8>,
+    statuses: Vec<u8>,
+    shapes: Vec<u8>,
+    resources: Vec<u8>,
+    scopes: Vec<u8>,
+    arrivals: Vec<u8>,
+    places: Vec<u8>,
+    body_lengths: Vec<u8>,
+}
+
+impl Columns {
+    fn all(&self) -> [&Vec<u8>; 12] {
+        let Self { span_ids, parents, starts, durations, kinds, statuses, shapes, resources, scopes, .. } = self;
+        let Self { arrivals, places, body_lengths, .. } = self;
+        [
+            span_ids,
+            parents,
+            starts,
+            durations,
+            kinds,
+            statuses,
+            shapes,
+            resources,
+            scopes,
+            arrivals,
+            places,
+            body_lengths,
+        ]
+    }
+}
+
+/// Numbers the values that a block uses, in the order of their first use.
+struct Local<T> {
+    indices: HashMap<T, u32>,
+    values: Vec<T>,
+    /// Most rows use what the row before them used.
+    latest: Option<(T, u32)>,
+}
+
+impl<T> Default for Local<T> {
+    fn default() -> Self {
+        Self { indices: HashMap::new(), values: Vec::new(), latest: None }
+    }
+}
+
+impl<T: Copy + Eq + std::hash::Hash> Local<T> {
+    fn index(&mut self, value: T) -> u64 {
+        if let Some((latest, index)) = self.latest
+            && latest == value
+        {
+            return index.into();
+        }
+        let next = self.values.len() as u32;
+        let index = *self.indices.entry(value).or_insert(next);
+        if index == next {
+            self.values.push(value);
+        }
+        self.latest = Some((value, index));
+        index.into()
+    }
+}
+
+impl BlockBuilder {
+    /// Bytes before compression, roughly.
+    pub fn size(&self) -> usize {
+        self.bodies.len() + self.columns.span_ids.len() * 3
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+
+    /// Adds a run, or a piece of one.
+    pub fn add_run(&mut self, id: TraceId, rows: &[RunRow<'_>]) {
+        let base = rows.iter().map(|row| row.row.start).min().unwrap_or(0);
+        self.runs.extend_from_slice(&id.0);
+        put_varint(&mut self.runs, rows.len() as u64);
+        put_varint(&mut self.runs, base);
+        self.run_count += 1;
+        let parents = Parents::new(rows);
+        rows.iter().for_each(|row| self.add_row(row, base, &parents));
+    }
+
+    fn add_row(&mut self, run_row: &RunRow<'_>, base: Nanos, parents: &Parents<'_>) {
+        let row = &run_row.row;
+        let arrival = self.arrivals.index((row.lsn, row.received));
+        let (resource, scope) = (self.resources.index(run_row.resource), self.scopes.index(run_row.scope));
+        let columns = &mut self.columns;
+        columns.span_ids.extend_from_slice(&row.span_id.0);
+        parents.put(row.parent, &mut columns.parents);
+        put_varint(&mut columns.starts, row.start.wrapping_sub(base));
+        put_signed(&mut columns.durations, row.end.wrapping_sub(row.start) as i64);
+        put_varint(&mut columns.kinds, u64::from(row.kind as u32));
+        put_varint(&mut columns.statuses, u64::from(row.status as u32));
+        columns.shapes.push(run_row.shape);
+        put_varint(&mut columns.resources, resource);
+        put_varint(&mut columns.scopes, scope);
+        put_varint(&mut columns.arrivals, arrival);
+        put_varint(&mut columns.places, row.place.into());
+        put_varint(&mut columns.body_lengths, run_row.body.len() as u64);
+        self.bodies.extend_from_slice(run_row.body);
+        self.rows += 1;
+    }
+
+    /// The finished block; the builder is empty again. `names` gives the content hash of a table's entry.
+    pub fn finish(
+        &mut self,
+        codec: Codec,
+        flags: u8,
+        names: (&dyn Fn(u32) -> ContentHash, &dyn Fn(u32) -> ContentHash),
+    ) -> Vec<u8> {
+        let block = std::mem::take(self);
+        let mut raw = block.runs;
+        put_arrivals(&mut raw, &block.arrivals.values);
+        block.columns.all().into_iter().for_each(|column| raw.extend_from_slice(column));
+        let columns_len = raw.len() as u32;
+        raw.extend_from_slice(&block.bodies);
+        let (codec, packed) = codec.compress(&raw);
+
+        let (resources, scopes) = (&block.resources.values, &block.scopes.values);
+        let length = BLOCK_HEADER + 16 * (resources.len() + scopes.len()) + packed.len();
+        let mut out = Vec::with_capacity(length);
+        out.extend_from_slice(&[0; 4]);
+        out.extend_from_slice(&(length as u32).to_le_bytes());
+        out.extend_from_slice(&[codec as u8, flags, 0, 0]);
+        let counts = [raw.len() as u32, block.run_count, block.rows, resources.len() as u32, scopes.len() as u32];
+        counts.into_iter().chain([columns_len, 0]).for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
+        resources.iter().for_each(|&resource| out.extend_from_slice(&names.0(resource).0));
+        scopes.iter().for_each(|&scope| out.extend_from_slice(&names.1(scope).0));
+        out.extend_from_slice(&packed);
+        let crc = crc(&[out.get(4..).unwrap_or_default()]);
+        out.splice(..4, crc.to_le_bytes());
+        out
+    }
+}
+
+fn put_arrivals(out: &mut Vec<u8>, arrivals: &[(u64, Nanos)]) {
+    put_varint(out, arrivals.len() as u64);
+    let mut before = (0, 0);
+    for &(lsn, received) in arrivals {
+        put_signed(out, lsn.wrapping_sub(before.0) as i64);
+        put_signed(out, received.wrapping_sub(before.1) as i64);
+        before = (lsn, received);
+    }
+}
+
+const NO_PARENT: u64 = 0;
+const PARENT_BY_ID: u64 = 1;
+const PARENT_BY_INDEX: u64 = 2;
+
+/// Finds parents among the rows of a run: an index is shorter than an id.
+struct Parents<'a> {
+    rows: &'a [RunRow<'a>],
+    by_id: Option<HashMap<SpanId, usize>>,
+}
+
+impl<'a> Parents<'a> {
+    /// Up to here, looking at every row is quicker than a map.
+    const FEW: usize = 24;
+
+    fn new(rows: &'a [RunRow<'a>]) -> Self {
+        let by_id = (rows.len() > Self::FEW)
+            .then(|| rows.iter().enumerate().map(|(index, row)| (row.row.span_id, index)).collect());
+        Self { rows, by_id }
+    }
+
+    fn find(&self, id: SpanId) -> Option<usize> {
+        match &self.by_id {
+            Some(map) => map.get(&id).copied(),
+            None => self.rows.iter().position(|row| row.row.span_id == id),
+        }
+    }
+
+    fn put(&self, parent: SpanId, out: &mut Vec<u8>) {
+        if !parent.is_valid() {
+            return put_varint(out, NO_PARENT);
+        }
+        match self.find(parent) {
+            Some(index) => put_varint(out, PARENT_BY_INDEX + index as u64),
+            None => {
+                put_varint(out, PARENT_BY_ID);
+                out.extend_from_slice(&parent.0);
+            }
+        }
+    }
+}
+
+/// A block read back.
+#[derive(Debug, Default)]
+pub struct Block {
+    pub runs: Vec<Run>,
+    pub rows: Vec<BlockRow>,
+    pub resources: Vec<ContentHash>,
+    pub scopes: Vec<ContentHash>,
+    pub flags: u8,
+    raw: Vec<u8>,
+}
+
+/// One run of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub trace_id: TraceId,
+    /// Its rows among those of the block.
+    pub rows: std::ops::Range<usize>,
+}
+
+/// One row of a block.
+#[derive(Debug, Clone, Default)]
+pub struct BlockRow {
+    pub row: Row,
+    pub shape: u8,
+    /// Indices into the block's names.
+    pub resource: u32,
+    pub scope: u32,
+    body: std::ops::Range<usize>,
+}
+
+/// The checksum does not fit the bytes, or they make no sense in spite of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadBlock(pub &'static str);
+
+impl From<Malformed> for BadBlock {
+    fn from(_: Malformed) -> Self {
+        Self("malformed block")
+    }
+}
+
+impl Block {
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadBlock> {
+        let mut header = Decoder::new(bytes);
+        let stored = header.u32()?;
+        if stored != crc(&[header.rest()]) {
+            return Err(BadBlock("block checksum does not match"));
+        }
+        if header.u32()? as usize != bytes.len() {
+            return Err(BadBlock("block length does not match"));
+        }
+        let (codec, flags) = (header.u8()?, header.u8()?);
+        header.bytes(2)?;
+        let (raw_len, runs, rows) = (header.u32()? as usize, header.u32()? as usize, header.u32()? as usize);
+        let (resources, scopes) = (header.u32()? as usize, header.u32()? as usize);
+        header.bytes(8)?;
+        let mut block = Self { flags, resources: hashes(&mut header, resources)?, ..Self::default() };
+        block.scopes = hashes(&mut header, scopes)?;
+        let codec = Codec::from_u8(codec).ok_or(BadBlock("unknown block codec"))?;
+        block.raw = codec.decompress(header.rest(), raw_len).ok_or(BadBlock("block does not decompress"))?;
+        let raw = std::mem::take(&mut block.raw);
+        block.decode_columns(&raw, runs, rows)?;
+        block.raw = raw;
+        Ok(block)
+    }
+
+    fn decode_columns(&mut self, raw: &[u8], runs: usize, rows: usize) -> Result<(), BadBlock> {
+        // Every row takes more than one byte of the columns: a larger count is not worth allocating for.
+        if runs > raw.len() || rows > raw.len() {
+            return Err(BadBlock("block counts do not match"));
+        }
+        let mut columns = Decoder::new(raw);
+        let bases = self.decode_runs(&mut columns, runs, rows)?;
+        let arrivals = get_arrivals(&mut columns)?;
+        self.rows = vec![BlockRow::default(); rows];
+        for row in &mut self.rows {
+            row.row.span_id = SpanId(columns.array()?);
+        }
+        self.decode_parents(&mut columns)?;
+        for (run, base) in self.runs.iter().zip(bases) {
+            for row in self.rows.get_mut(run.rows.clone()).unwrap_or_default() {
+                row.row.start = base.wrapping_add(columns.varint()?);
+            }
+        }
+        self.decode_rest(&mut columns, &arrivals)
+    }
+
+    fn decode_runs(&mut self, columns: &mut Decoder<'_>, runs: usize, rows: usize) -> Result<Vec<Nanos>, BadBlock> {
+        let mut bases = Vec::with_capacity(runs);
+        let mut from = 0usize;
+        for _ in 0..runs {
+            let trace_id = TraceId(columns.array()?);
+            let count: usize = columns.small()?;
+            let to = from.checked_add(count).filter(|&to| to <= rows).ok_or(BadBlock("run lengths do not match"))?;
+            self.runs.push(Run { trace_id, rows: from..to });
+            bases.push(columns.varint()?);
+            from = to;
+        }
+        if from == rows { Ok(bases) } else { Err(BadBlock("run lengths do not match")) }
+    }
+
+    fn decode_parents(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadBlock> {
+        for run in &self.runs {
+            let rows = self.rows.get_mut(run.rows.clone()).unwrap_or_default();
+            let ids: Vec<_> = rows.iter().map(|row| row.row.span_id).collect();
+            for row in rows {
+                row.row.parent = match columns.varint()? {
+                    NO_PARENT => SpanId::default(),
+                    PARENT_BY_ID => SpanId(columns.array()?),
+                    index => *ids.get((index - PARENT_BY_INDEX) as usize).ok_or(BadBlock("parent out of range"))?,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn decode_rest(&mut self, columns: &mut Decoder<'_>, arrivals: &[(u64, Nanos)]) -> Result<(), BadBlock> {
+        for row in &mut self.rows {
+            row.row.end = row.row.start.wrapping_add(columns.signed()? as u64);
+        }
+        for row in &mut self.rows {
+            row.row.kind = columns.small::<u32>()? as i32;
+        }
+        for row in &mut self.rows {
+            row.row.status = columns.small::<u32>()? as i32;
+        }
+        for row in &mut self.rows {
+            row.shape = columns.u8()?;
+        }
+        for row in &mut self.rows {
+            row.resource = columns.small()?;
+        }
+        for row in &mut self.rows {
+            row.scope = columns.small()?;
+        }
+        for row in &mut self.rows {
+            let arrival: usize = columns.small()?;
+            (row.row.lsn, row.row.received) = *arrivals.get(arrival).ok_or(BadBlock("arrival out of range"))?;
+        }
+        for row in &mut self.rows {
+            row.row.place = columns.small()?;
+        }
+        self.decode_bodies(columns)
+    }
+
+    fn decode_bodies(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadBlock> {
+        let mut lengths = Vec::with_capacity(self.rows.len());
+        for _ in 0..self.rows.len() {
+            lengths.push(columns.small::<usize>()?);
+        }
+        let mut from = columns.position();
+        let end = from.saturating_add(columns.rest().len());
+        for (row, length) in self.rows.iter_mut().zip(lengths) {
+            let to = from.checked_add(length).filter(|&to| to <= end).ok_or(BadBlock("body out of range"))?;
+            row.body = from..to;
+            from = to;
+        }
+        if from == end { Ok(()) } else { Err(BadBlock("bytes behind the last body")) }
+    }
+
+    /// The run of a trace in this block.
+    pub fn run(&self, id: TraceId) -> Option<&Run> {
+        let index = self.runs.binary_search_by_key(&id, |run| run.trace_id).ok()?;
+        self.runs.get(index)
+    }
+
+    /// The bytes of a row that its keys leave.
+    pub fn body(&self, row: &BlockRow) -> &[u8] {
+        self.raw.get(row.body.clone()).unwrap_or_default()
+    }
+
+    /// The `Span` message of a row.
+    pub fn span(&self, trace_id: TraceId, row: &BlockRow) -> Vec<u8> {
+        let Row { span_id, parent, start, end, kind, status, .. } = row.row;
+        let keys = keys::Keys { trace_id, span_id, parent, start, end, kind, status, shape: row.shape };
+        let body = self.body(row);
+        let mut out = Vec::with_capacity(body.len() + 80);
+        keys::join(&keys, body, &mut out);
+        out
+    }
+}
+
+fn hashes(fields: &mut Decoder<'_>, count: usize) -> Result<Vec<ContentHash>, BadBlock> {
+    let bytes = fields.bytes(count.saturating_mul(16))?;
+    Ok(bytes.as_chunks::<16>().0.iter().map(|hash| ContentHash(*hash)).collect())
+}
+
+fn get_arrivals(columns: &mut Decoder<'_>) -> Result<Vec<(u64, Nanos)>, BadBlock> {
+    let count: usize = columns.small()?;
+    let mut arrivals = Vec::new();
+    let mut before = (0u64, 0u64);
+    for _ in 0..count {
+        before.0 = before.0.wrapping_add(columns.signed()? as u64);
+        before.1 = before.1.wrapping_add(columns.signed()? as u64);
+        arrivals.push(before);
+    }
+    Ok(arrivals)
+}

@@ -1,0 +1,71 @@
+//! One immutable file of rows, grouped in traces, sorted by trace id.
+//!
+//! ```text
+//! header · block · block · … · directory pages · sections · footer
+//! ```
+//!
+//! A *block* holds neighbouring runs: their key columns, then the span bytes that the keys leave. The *directory* has
+//! one entry a trace with its facts and its judged mark. Resources and scopes are stored once and named by content.
+//! The footer names every section, so that one that is not asked for is never read. Every part has a checksum of its
+//! own: damage costs only the part it hit. Byte tables: `docs/formats.md`.
+
+pub mod block;
+pub mod directory;
+pub mod facts;
+pub mod footer;
+pub mod reader;
+pub mod table;
+pub mod writer;
+
+pub use block::{Block, RunRow};
+pub use directory::DirectoryEntry;
+pub use facts::{Facts, Mark};
+pub use footer::{Footer, Section, SectionKind};
+pub use reader::Segment;
+pub use table::{ContentHash, TableBuilder};
+pub use writer::SegmentWriter;
+
+pub const MAGIC: [u8; 8] = *b"SLUICESG";
+pub const END_MAGIC: [u8; 8] = *b"SLUICEND";
+pub const VERSION: u32 = 1;
+/// Bytes of a segment's header.
+pub const HEADER_SIZE: usize = 40;
+
+/// How a part is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Codec {
+    None = 0,
+    Lz4 = 1,
+}
+
+impl Codec {
+    pub fn from_u8(value: u8) -> Option<Self> {
+        match value {
+            0 => Some(Self::None),
+            1 => Some(Self::Lz4),
+            _ => None,
+        }
+    }
+
+    /// Compressed bytes, and how they are; `None` where compressing does not make them smaller.
+    pub fn compress(self, raw: &[u8]) -> (Self, Vec<u8>) {
+        match self {
+            Self::Lz4 => Some(lz4_flex::block::compress(raw)).filter(|packed| packed.len() < raw.len()),
+            Self::None => None,
+        }
+        .map_or_else(|| (Self::None, raw.to_vec()), |packed| (self, packed))
+    }
+
+    /// The raw bytes; `None` where the packed ones do not give exactly `raw_len`.
+    pub fn decompress(self, packed: &[u8], raw_len: usize) -> Option<Vec<u8>> {
+        // No format here makes more than 255 bytes of one: a larger claim is not worth allocating for.
+        let plausible = raw_len <= packed.len().saturating_mul(256);
+        let raw = match self {
+            Self::None => packed.to_vec(),
+            Self::Lz4 if plausible => lz4_flex::block::decompress(packed, raw_len).ok()?,
+            Self::Lz4 => return None,
+        };
+        (raw.len() == raw_len).then_some(raw)
+    }
+}

@@ -1,0 +1,177 @@
+//! A scripted history (append, seal, reopen, append, seal, stop) with one fault at every operation in turn.
+//!
+//! Scenario: the fault is a crash that loses all unsynced bytes, or any one unsynced write; or a failed operation; or a
+//! short write. Guarantees: rules 1, 2, 3, 5 and 14 of `docs/invariants.md`: after the next start every batch answered
+//! `Ok` is there once and field for field, no refused batch is there, and nothing else is.
+
+use crate::support::fault_disk::{Fault, FaultDisk, Left};
+use crate::support::traces;
+use prost::Message;
+use sluice::model::wire;
+use sluice::storage::clock::SystemClock;
+use sluice::storage::query::{Traces, summarize};
+use sluice::storage::{AppendError, Engine, Options, StorageError};
+use std::collections::BTreeMap;
+use std::sync::{Arc, mpsc};
+
+/// What a sender was told about a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    Ok,
+    Refused,
+    /// No answer, or one given by a machine that was already gone.
+    Unknown,
+}
+
+/// Answers by the number of the batch.
+type Answers = BTreeMap<u64, Answer>;
+
+const SPANS: u64 = 3;
+const PADDING: usize = 900;
+
+/// Small files, so that the history meets full files, new ones and reused ones.
+fn options() -> Options {
+    let mut options = Options::new("/store");
+    options.wal.file_size = 16 << 10;
+    options.wal.max_size = 96 << 10;
+    options.block_size = 4 << 10;
+    options
+}
+
+fn open(disk: &FaultDisk) -> Result<Engine, StorageError> {
+    Engine::open(options(), Arc::new(disk.clone()), Arc::new(SystemClock))
+}
+
+fn append(engine: &Engine, disk: &FaultDisk, number: u64, answers: &mut Answers) {
+    let batch = traces::batch(number, SPANS, PADDING);
+    let Ok(room) = engine.reserve(batch.bytes().len(), batch.spans().len()) else {
+        answers.insert(number, Answer::Refused);
+        return;
+    };
+    let (done, answer) = mpsc::channel();
+    let heard = disk.clone();
+    engine.append(
+        batch,
+        room,
+        Box::new(move |outcome| {
+            let answer = match outcome {
+                _ if heard.crashed() => Answer::Unknown,
+                Ok(()) => Answer::Ok,
+                Err(AppendError::Unknown(_)) => Answer::Unknown,
+                Err(_) => Answer::Refused,
+            };
+            done.send(answer).unwrap();
+        }),
+    );
+    answers.insert(number, answer.recv().unwrap_or(Answer::Unknown));
+}
+
+/// The history. Faults only change how far it comes.
+fn play(disk: &FaultDisk) -> Answers {
+    let mut answers = Answers::new();
+    let mut number = 0;
+    for _ in 0..2 {
+        // An opening that fails is tried again, as a service manager would.
+        let Some(engine) = (0..2).find_map(|_| open(disk).ok()) else { continue };
+        for round in 0..3 {
+            for _ in 0..5 {
+                append(&engine, disk, number, &mut answers);
+                number += 1;
+            }
+            if round < 2 {
+                // A failed seal is a state of the store; it goes on being tried.
+                let _ = engine.flush().or_else(|_| engine.flush());
+            }
+        }
+        engine.shutdown();
+    }
+    answers
+}
+
+/// Opens what a crash left and compares it with what senders were told.
+fn check(disk: &FaultDisk, answers: &Answers, what: &str) {
+    for start in 0..2 {
+        let engine = open(disk).unwrap_or_else(|error| panic!("{what}: start {start}: {error}"));
+        let snapshot = engine.snapshot();
+        let mut found = BTreeMap::new();
+        let mut traces = Traces::new(&snapshot);
+        while let Some(trace) = traces.next_trace() {
+            assert_eq!(trace.warnings, Vec::<String>::new(), "{what}: start {start}");
+            assert_eq!(trace, snapshot.trace(trace.id), "{what}: start {start}: both ways to read agree");
+            found.insert(trace.id, trace);
+        }
+        assert_eq!(traces.warnings, Vec::<String>::new(), "{what}: start {start}");
+        for (&number, &answer) in answers {
+            let trace = found.remove(&traces::trace_id(number));
+            match (answer, trace) {
+                (Answer::Ok, Some(trace)) | (Answer::Unknown, Some(trace)) => check_trace(number, &trace, what),
+                (Answer::Ok, None) => panic!("{what}: start {start}: batch {number} was answered and is gone"),
+                (Answer::Refused, Some(_)) => panic!("{what}: start {start}: batch {number} was refused and is there"),
+                (Answer::Refused | Answer::Unknown, None) => {}
+            }
+        }
+        assert!(found.is_empty(), "{what}: start {start}: traces nobody sent: {:?}", found.keys());
+        assert_eq!(summarize(&snapshot).spans % SPANS, 0);
+        engine.flush().unwrap();
+    }
+}
+
+fn check_trace(number: u64, trace: &sluice::model::Trace, what: &str) {
+    let expected = traces::request(number, SPANS, PADDING);
+    let stored = wire::walk(&trace.to_otlp()).unwrap();
+    assert_eq!(stored.spans.len() as u64, SPANS, "{what}: batch {number} is shown once");
+    type Request = opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+    assert_eq!(Request::decode(&*trace.to_otlp()).unwrap(), expected, "{what}: batch {number}");
+}
+
+/// Runs the history with the fault at operation 0, 1, 2, … until it is over before the fault is met.
+fn at_every_operation(fault: Fault, then: impl Fn(&FaultDisk, &Answers, &str)) {
+    for at in 0.. {
+        let disk = FaultDisk::default().with_fault(at, fault);
+        let answers = play(&disk);
+        let Some(hit) = disk.hit() else {
+            println!("{fault:?}: {at} operations");
+            assert!(at > 50, "the history is too short to say anything");
+            return;
+        };
+        then(&disk, &answers, &format!("{fault:?} at operation {at} ({hit})"));
+    }
+}
+
+#[test]
+fn a_crash_that_loses_all_unsynced_bytes_at_any_operation_loses_no_answered_batch() {
+    at_every_operation(Fault::Crash, |disk, answers, what| check(&disk.after_crash(Left::Synced), answers, what));
+}
+
+#[test]
+fn a_crash_that_leaves_everything_or_only_synced_names_loses_no_answered_batch() {
+    at_every_operation(Fault::Crash, |disk, answers, what| {
+        check(&disk.after_crash(Left::All), answers, what);
+        check(&disk.after_crash(Left::AllBytes), answers, what);
+    });
+}
+
+#[test]
+fn a_crash_that_loses_any_one_unsynced_write_loses_no_answered_batch() {
+    at_every_operation(Fault::Crash, |disk, answers, what| {
+        for back in 0..disk.unsynced_writes() {
+            check(&disk.after_crash(Left::AllButWrite(back)), answers, &format!("{what}, write {back} lost"));
+        }
+    });
+}
+
+#[test]
+fn a_failed_operation_never_makes_a_wrong_answer() {
+    at_every_operation(Fault::Fail, |disk, answers, what| {
+        check(&disk.after_crash(Left::Synced), answers, what);
+        check(&disk.after_crash(Left::All), answers, what);
+    });
+}
+
+#[test]
+fn a_short_write_never_makes_a_wrong_answer() {
+    at_every_operation(Fault::Short, |disk, answers, what| {
+        check(&disk.after_crash(Left::Synced), answers, what);
+        check(&disk.after_crash(Left::All), answers, what);
+    });
+}

@@ -1,0 +1,5 @@
+//! Whatever fails, and whenever the machine dies: answered is there once, refused is not there.
+
+mod fault_matrix;
+#[path = "../support/mod.rs"]
+mod support;
