@@ -59,7 +59,10 @@ fn raw(server: &Server, path: &str, headers: &[(&'static str, &str)], body: Vec<
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = sender.send_request(request.body(Full::new(Bytes::from(body))).unwrap()).await.ok()?;
+        let Ok(response) = sender.send_request(request.body(Full::new(Bytes::from(body))).unwrap()).await else {
+            assert!(sender.ready().await.is_err(), "the connection lives on");
+            return None;
+        };
         let (head, body) = response.into_parts();
         let trailers = body.collect().await.ok()?.trailers().cloned().unwrap_or_default();
         let mut fields = head.headers;

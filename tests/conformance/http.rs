@@ -411,3 +411,17 @@ fn requests_follow_each_other_on_one_connection() {
     (0..3).for_each(|_| assert_eq!(client.reply().unwrap().status, 200));
     assert_eq!(server.stored(), 3);
 }
+
+/// Some small clients close their half as soon as they have asked.
+#[test]
+fn a_sender_that_closes_its_half_gets_its_answer() {
+    let server = Server::start();
+    server.sink.hold();
+    let mut client = Client::connect(server.http());
+    client.send(head("POST /v1/traces", &[IS_PROTOBUF], Some(spans(1).len())));
+    client.send(spans(1));
+    client.stream().shutdown(Shutdown::Write).unwrap();
+    server.runtime.block_on(server.sink.wait_for(1));
+    server.sink.open();
+    assert_eq!(client.reply().unwrap().status, 200);
+}

@@ -6,8 +6,9 @@ use crate::server::{FREE_PORTS, Server, Sink, receiver};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use opentelemetry_proto::tonic::trace::v1::{Span, span::Link};
 use prost::Message;
-use sluice::component::{Component, Rejection};
-use sluice::config::Node;
+use sluice::component::factory::Build;
+use sluice::component::{BuildContext, Component, Rejection};
+use sluice::config::{ComponentId, Node};
 use sluice::receivers::otlp::{Protocol, factory};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -51,6 +52,21 @@ fn an_endpoint_without_a_port_and_a_limit_over_1_gib_are_refused_with_their_key(
     for key in ["http::endpoint", "http::max_request_body_size", "grpc::max_recv_msg_size_mib"] {
         assert!(found.iter().any(|fault| fault.contains(key)), "{key}: {found:?}");
     }
+}
+
+/// The way of the daemon: by the factory, from a node.
+#[test]
+fn the_factory_builds_what_it_has_checked() {
+    let Build::Receiver(build) = factory().build else { panic!("no receiver") };
+    let id = ComponentId::parse("otlp/in").unwrap();
+    let build = |yaml| build(&id, &Node::from_yaml(yaml).unwrap(), Arc::new(Sink::default()), &BuildContext::default());
+    let runtime = Runtime::new().unwrap();
+    let receiver = build(FREE_PORTS).unwrap();
+    runtime.block_on(receiver.start()).unwrap();
+    runtime.block_on(receiver.shutdown());
+    let error = build("protocols: {http: {endpoint: nowhere}}").err().unwrap().to_string();
+    assert!(error.contains("otlp/in") && error.contains("protocols::http::endpoint"), "{error}");
+    assert!(build("protocols: {http: {tls: {}}}").err().unwrap().to_string().contains("tls"));
 }
 
 /// Rule 75.

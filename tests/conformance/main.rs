@@ -11,4 +11,5 @@ mod json;
 mod lifecycle;
 mod requests;
 mod server;
+mod silence;
 mod validity;
