@@ -5,9 +5,11 @@
 mod support;
 
 mod client;
+mod formats;
 mod grpc;
 mod http;
 mod json;
+mod licences;
 mod lifecycle;
 mod requests;
 mod server;
