@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use sluice::app;
 use sluice::config::{Config, Fault, Node, Telemetry, embedded, load};
-use sluice::exporters::debug;
+use sluice::exporters::{debug, storage};
 use sluice::extensions::health_check;
 use sluice::receivers::otlp;
 use std::fmt::Debug;
@@ -44,6 +44,7 @@ fn what_the_full_file_says_is_the_default() {
     {
         let (written, default) = match id.type_name() {
             "otlp" => same::<otlp::Config>(node, "protocols: {grpc: , http: }"),
+            "storage" => same::<storage::Config>(node, ""),
             "debug" => same::<debug::Config>(node, ""),
             "health_check" => same::<health_check::Config>(node, ""),
             other => panic!("{other}: add a line here that compares it with its default"),
