@@ -10,6 +10,8 @@ mod grpc;
 mod http;
 mod json;
 mod lifecycle;
+mod pages;
+mod properties;
 mod requests;
 mod server;
 mod silence;
