@@ -7,4 +7,7 @@ mod example_config;
 mod layering;
 mod life_cycle;
 mod pipelines;
+mod round_trip;
+#[path = "../support/mod.rs"]
+mod shared;
 mod support;

@@ -1,8 +1,13 @@
-//! What several test binaries share: a disk that fails, made-up traces, the corpus and how its files are read.
+//! What several test binaries share: the real daemon, a small HTTP sender, a disk that fails, made-up traces, the corpus
+//! and how its files are read.
 
 #![allow(dead_code, reason = "each binary uses its part")]
 
+pub mod daemon;
 pub mod fault_disk;
+pub mod grpc;
+pub mod http;
+pub mod spans;
 pub mod traces;
 
 use flate2::read::MultiGzDecoder;
@@ -13,8 +18,7 @@ use std::path::{Path, PathBuf};
 /// The corpus of real files, `$SLUICE_CORPUS` or beside the checkout; `None`, with a word about it, where there is none.
 pub fn corpus() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
-    let beside_worktree = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/corpus");
-    let places = [std::env::var_os("SLUICE_CORPUS").map(PathBuf::from), Some(beside()), Some(beside_worktree())];
+    let places = [std::env::var_os("SLUICE_CORPUS").map(PathBuf::from), Some(beside())];
     let found = places.into_iter().flatten().find(|place| place.is_dir());
     if found.is_none() {
         eprintln!("skipped: no corpus at $SLUICE_CORPUS or ../shared/corpus");

@@ -151,7 +151,9 @@ impl Walk {
             from = reader.position();
         }
         let envelope = envelope.finish(self);
-        self.resources.get_mut(index as usize).into_iter().for_each(|slot| *slot = envelope);
+        if let Some(slot) = self.resources.get_mut(index as usize) {
+            *slot = envelope;
+        }
         Ok(())
     }
 
@@ -174,7 +176,9 @@ impl Walk {
             from = reader.position();
         }
         let envelope = envelope.finish(self);
-        self.scopes.get_mut(index as usize).into_iter().for_each(|slot| slot.envelope = envelope);
+        if let Some(slot) = self.scopes.get_mut(index as usize) {
+            slot.envelope = envelope;
+        }
         Ok(())
     }
 
