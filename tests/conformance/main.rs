@@ -12,6 +12,8 @@ mod http;
 mod json;
 mod licences;
 mod lifecycle;
+mod pages;
+mod properties;
 mod requests;
 mod server;
 mod silence;

@@ -4,5 +4,6 @@ mod fault_matrix;
 mod kill;
 mod log;
 mod model;
+mod rotation;
 #[path = "../support/mod.rs"]
 mod support;

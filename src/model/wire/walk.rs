@@ -146,12 +146,13 @@ impl Walk {
                 _ => {}
             }
             if field != RESOURCE_SPANS_SCOPE_SPANS {
-                envelope.add(self, of, from, reader.position());
+                envelope.add(of, from, reader.position());
             }
             from = reader.position();
         }
+        let envelope = envelope.finish(self);
         if let Some(slot) = self.resources.get_mut(index as usize) {
-            *slot = envelope.finish();
+            *slot = envelope;
         }
         Ok(())
     }
@@ -170,12 +171,13 @@ impl Walk {
                 _ => {}
             }
             if field != SCOPE_SPANS_SPANS {
-                envelope.add(self, of, from, reader.position());
+                envelope.add(of, from, reader.position());
             }
             from = reader.position();
         }
+        let envelope = envelope.finish(self);
         if let Some(slot) = self.scopes.get_mut(index as usize) {
-            slot.envelope = envelope.finish();
+            slot.envelope = envelope;
         }
         Ok(())
     }
@@ -283,43 +285,41 @@ fn is_utf8(text: &[u8]) -> bool {
 #[derive(Default)]
 struct EnvelopeBuilder {
     envelope: Envelope,
+    /// All of it, once it is more than one range of the request. Kept apart from `Walk::side` until it is whole, for
+    /// envelopes of scopes come in between.
+    pieces: Vec<u8>,
 }
 
 impl EnvelopeBuilder {
     /// Adds bytes `from..to` of the message `of`.
-    fn add(&mut self, walk: &mut Walk, of: Inner<'_>, from: usize, to: usize) {
-        let at = (of.base + from) as u32;
-        let len = (to - from) as u32;
-        if self.envelope.len == 0 {
-            self.envelope = Envelope { at, len, aside: false };
-        } else if !self.envelope.aside && self.envelope.at + self.envelope.len == at {
-            self.envelope.len += len;
+    fn add(&mut self, of: Inner<'_>, from: usize, to: usize) {
+        let (at, len) = ((of.base + from) as u32, (to - from) as u32);
+        let range = &mut self.envelope;
+        if range.len == 0 {
+            *range = Envelope { at, len, aside: false };
+        } else if self.pieces.is_empty() && range.at + range.len == at {
+            range.len += len;
         } else {
-            self.set_aside(walk, of);
-            walk.side.extend_from_slice(of.bytes.get(from..to).unwrap_or_default());
-            self.envelope.len += len;
+            self.add_piece(of, from, to);
         }
     }
 
-    /// Moves what was collected so far to the end of `Walk::side`, where it can grow.
-    fn set_aside(&mut self, walk: &mut Walk, of: Inner<'_>) {
-        let Envelope { at, len, aside } = self.envelope;
-        let end = (at + len) as usize;
-        if aside && end == walk.side.len() {
-            return;
+    fn add_piece(&mut self, of: Inner<'_>, from: usize, to: usize) {
+        if self.pieces.is_empty() {
+            let first = self.envelope.at as usize - of.base;
+            let range = first..first + self.envelope.len as usize;
+            self.pieces.extend_from_slice(of.bytes.get(range).unwrap_or_default());
         }
-        let start = walk.side.len() as u32;
-        if aside {
-            walk.side.extend_from_within(at as usize..end);
-        } else {
-            let from = at as usize - of.base;
-            walk.side.extend_from_slice(of.bytes.get(from..from + len as usize).unwrap_or_default());
-        }
-        self.envelope = Envelope { at: start, len, aside: true };
+        self.pieces.extend_from_slice(of.bytes.get(from..to).unwrap_or_default());
     }
 
-    fn finish(self) -> Envelope {
-        self.envelope
+    fn finish(self, walk: &mut Walk) -> Envelope {
+        if self.pieces.is_empty() {
+            return self.envelope;
+        }
+        let at = walk.side.len() as u32;
+        walk.side.extend_from_slice(&self.pieces);
+        Envelope { at, len: self.pieces.len() as u32, aside: true }
     }
 }
 
