@@ -2,6 +2,7 @@
 
 mod components;
 mod gates;
+mod store;
 
 use crate::app;
 use crate::config::{self, Fault, Format, Loaded, Mode};
@@ -30,6 +31,9 @@ enum Command {
     /// Print the configuration as it is after merging and expanding, secrets redacted
     #[command(alias = "print-initial-config")]
     PrintConfig(PrintConfig),
+    /// Look into a store's directory that no daemon holds
+    #[command(subcommand)]
+    Store(store::Store),
 }
 
 /// Where the configuration comes from. Without any source: the built-in one.
@@ -97,6 +101,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Validate(sources) => sources.load().map(|_| ()),
         Command::Components => print(&components::yaml(&app::registry())),
         Command::PrintConfig(asked) => print(&asked.text()?),
+        Command::Store(store) => store.execute(),
     }
 }
 

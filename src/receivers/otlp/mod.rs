@@ -36,10 +36,7 @@ pub fn factory() -> Factory {
 }
 
 fn check(node: &Node) -> Vec<Fault> {
-    match node.decode::<Config>() {
-        Ok(config) => config.faults(),
-        Err(faults) => faults,
-    }
+    checked(node).err().unwrap_or_default()
 }
 
 fn build(
@@ -48,11 +45,17 @@ fn build(
     next: Arc<dyn Consumer>,
     _: &BuildContext,
 ) -> anyhow::Result<Arc<dyn Component>> {
-    let config = node.decode::<Config>().unwrap_or_default();
-    if let Some(fault) = check(node).first() {
-        anyhow::bail!("receiver {id}: {fault}");
-    }
+    let config = checked(node).map_err(|faults| {
+        let faults: Vec<_> = faults.iter().map(Fault::to_string).collect();
+        anyhow::anyhow!("receiver {id}: {}", faults.join("; "))
+    })?;
     Ok(Arc::new(Receiver::new(id, config, next)))
+}
+
+fn checked(node: &Node) -> Result<Config, Vec<Fault>> {
+    let config = node.decode::<Config>()?;
+    let faults = config.faults();
+    if faults.is_empty() { Ok(config) } else { Err(faults) }
 }
 
 /// A receiver with up to two servers.

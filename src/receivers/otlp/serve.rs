@@ -82,8 +82,9 @@ async fn accept<H: Handler>(listener: TcpListener, handler: Arc<H>, tasks: TaskT
 }
 
 async fn connection<H: Handler>(stream: TcpStream, handler: Arc<H>, stop: CancellationToken) {
-    let first_byte = tokio::time::timeout(HEAD_TIMEOUT, stream.readable());
-    if !matches!(stop.run_until_cancelled(first_byte).await, Some(Ok(Ok(())))) {
+    let mut first = [0];
+    let first_byte = tokio::time::timeout(HEAD_TIMEOUT, stream.peek(&mut first));
+    if !matches!(stop.run_until_cancelled(first_byte).await, Some(Ok(Ok(1)))) {
         return;
     }
     // Small answers should not wait for more to come; a socket that refuses the option still works.
@@ -118,7 +119,8 @@ async fn answer<H: Handler>(
 
 fn builder(protocol: Protocol) -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    // A sender that has closed its half after its request still gets the answer.
+    builder.http1().half_close(true).timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     let mut http2 = builder.http2();
     http2.timer(TokioTimer::new()).keep_alive_interval(PING_EVERY).keep_alive_timeout(PING_TIMEOUT);
     http2.initial_stream_window_size(WINDOW).initial_connection_window_size(WINDOW);

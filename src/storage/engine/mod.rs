@@ -302,6 +302,8 @@ pub struct OpenStore {
     pub directory: Directory,
     pub found: Found,
     pub snapshot: Snapshot,
+    /// Bytes of all log files.
+    pub log_bytes: u64,
 }
 
 impl OpenStore {
@@ -322,6 +324,7 @@ impl OpenStore {
             unreadable: Arc::new(directory.unreadable.clone()),
             entries,
         };
-        Ok(Self { directory, found, snapshot })
+        let log_bytes = replay.bytes;
+        Ok(Self { directory, found, snapshot, log_bytes })
     }
 }

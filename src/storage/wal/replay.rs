@@ -41,6 +41,14 @@ pub struct Hole {
     pub durable: bool,
 }
 
+impl std::fmt::Display for Hole {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { path, from, to, lost, durable, .. } = self;
+        let what = if *durable { "damaged" } else { "a hole, damaged or never finished" };
+        write!(f, "{}: bytes {from} to {to} are {what}: {lost} batches are missing", path.display())
+    }
+}
+
 /// What a log holds.
 #[derive(Debug, Default)]
 pub struct Replay {
@@ -56,6 +64,8 @@ pub struct Replay {
     pub next_lsn: u64,
     /// Receive time of the newest frame; 0 where there is none.
     pub latest: Nanos,
+    /// Bytes of all log files, spares included.
+    pub bytes: u64,
     durable: u64,
 }
 
@@ -102,10 +112,13 @@ impl Replay {
             let path = layout.wal.join(&name);
             if let Some(id) = log_id(&name) {
                 self.next_id = self.next_id.max(id.saturating_add(1));
-                files.insert(id, Found::open(disk, path, id, store)?);
+                let file = Found::open(disk, path, id, store)?;
+                self.bytes += file.size;
+                files.insert(id, file);
             } else if let Some(id) = spare_id(&name) {
                 self.next_id = self.next_id.max(id.saturating_add(1));
                 let size = disk.open(&path).and_then(|file| file.len()).map_err(StorageError::io(&path, "opening"))?;
+                self.bytes += size;
                 self.spares.push(Closed { id, size, last_lsn: 0 });
             }
         }

@@ -1,0 +1,65 @@
+//! `sluice store …`: looks into a directory that no daemon holds, and reads it out.
+
+mod export;
+mod inspect;
+
+use super::Failure;
+use crate::storage::disk::SystemDisk;
+use crate::storage::{OpenStore, Snapshot, StorageError};
+use clap::Subcommand;
+use std::path::{Path, PathBuf};
+
+#[derive(Debug, Subcommand)]
+pub enum Store {
+    /// Say what a store holds
+    Inspect(inspect::Inspect),
+    /// Write every span once, as OTLP, to standard output
+    Export(export::Export),
+}
+
+impl Store {
+    pub fn execute(&self) -> Result<(), Failure> {
+        match self {
+            Self::Inspect(inspect) => inspect.execute(),
+            Self::Export(export) => export.execute(),
+        }
+    }
+}
+
+/// The directory of a store, changed by none of these commands.
+#[derive(Debug, clap::Args)]
+struct Directory {
+    /// The directory of a store that no daemon has open
+    #[arg(value_name = "DIR")]
+    path: PathBuf,
+}
+
+impl Directory {
+    fn open(&self) -> Result<OpenStore, Failure> {
+        open(&self.path).map_err(|error| vec![error.to_string()])
+    }
+}
+
+fn open(path: &Path) -> Result<OpenStore, StorageError> {
+    OpenStore::open(path, &SystemDisk)
+}
+
+/// What of the log could not be read, a sentence each.
+fn holes(store: &OpenStore) -> Vec<String> {
+    store.found.holes.iter().map(ToString::to_string).collect()
+}
+
+/// Everything that is wrong with what was read, on standard error; an error when there is any.
+fn complain(warnings: &[String]) -> Result<(), Failure> {
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    let mut lines = warnings.to_vec();
+    lines.push(format!("{} places could not be read; what is said above is without them", warnings.len()));
+    Err(lines)
+}
+
+/// A snapshot of everything in the store.
+fn snapshot(store: &OpenStore) -> &Snapshot {
+    &store.snapshot
+}

@@ -1,0 +1,16 @@
+//! What a sender of each protocol may rely on, asked of the real servers. A test is named after its promise; rule numbers
+//! are those of the list of OTLP rules that the receiver was written to.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod client;
+mod formats;
+mod grpc;
+mod http;
+mod json;
+mod lifecycle;
+mod requests;
+mod server;
+mod silence;
+mod validity;
