@@ -7,4 +7,5 @@ mod example_config;
 mod layering;
 mod life_cycle;
 mod pipelines;
+mod reading;
 mod support;

@@ -16,15 +16,18 @@ pub struct Daemon {
     child: Child,
     pub grpc: SocketAddr,
     pub http: SocketAddr,
+    /// Where traces are read.
+    pub query: SocketAddr,
 }
 
 impl Daemon {
-    /// Starts the binary with one storage pipeline; `storage` is YAML for the exporter beside its directory.
+    /// Starts the binary with one storage pipeline and the query API; `storage` is YAML for the exporter beside its directory.
     pub fn start(directory: &Path, storage: &str) -> Self {
         let config = format!(
             "yaml:{{receivers: {{otlp: {{protocols: {{grpc: {{endpoint: '127.0.0.1:0'}}, http: {{endpoint: '127.0.0.1:0'}}}}}}}}, \
              exporters: {{storage: {{directory: '{}', {storage}}}}}, \
-             service: {{pipelines: {{traces: {{receivers: [otlp], exporters: [storage]}}}}, \
+             extensions: {{query: {{endpoint: '127.0.0.1:0'}}}}, \
+             service: {{extensions: [query], pipelines: {{traces: {{receivers: [otlp], exporters: [storage]}}}}, \
              telemetry: {{metrics: {{level: none}}}}}}}}",
             directory.display()
         );
@@ -35,7 +38,7 @@ impl Daemon {
         let (said, heard) = mpsc::channel();
         // Reads to the end, so that the daemon never waits for a full pipe.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(said.send(line))));
-        let (mut grpc, mut http) = (None, None);
+        let (mut grpc, mut http, mut query) = (None, None, None);
         let mut all = String::new();
         loop {
             let Ok(line) = heard.recv_timeout(START) else { panic!("the daemon did not come up:\n{all}") };
@@ -44,8 +47,11 @@ impl Daemon {
                 let address = fields["address"].as_str().unwrap().parse().unwrap();
                 *(if fields["protocol"] == "grpc" { &mut grpc } else { &mut http }) = Some(address);
             }
+            if let Some((_, address)) = line.split_once("query listens on http://") {
+                query = Some(address.parse().unwrap());
+            }
             if line.contains("Everything is ready") {
-                break Self { child, grpc: grpc.unwrap(), http: http.unwrap() };
+                break Self { child, grpc: grpc.unwrap(), http: http.unwrap(), query: query.unwrap() };
             }
             all.push_str(&line);
             all.push('\n');
