@@ -9,6 +9,7 @@ mod formats;
 mod grpc;
 mod http;
 mod json;
+mod licences;
 mod lifecycle;
 mod requests;
 mod server;

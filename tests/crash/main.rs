@@ -2,5 +2,6 @@
 
 mod fault_matrix;
 mod kill;
+mod model;
 #[path = "../support/mod.rs"]
 mod support;

@@ -8,4 +8,7 @@ mod layering;
 mod life_cycle;
 mod pipelines;
 mod reading;
+mod round_trip;
+#[path = "../support/mod.rs"]
+mod shared;
 mod support;

@@ -38,7 +38,8 @@ fn make() -> Result<PathBuf, String> {
 
 /// Standard output of a command that succeeds.
 pub fn run(command: &mut Command) -> Result<String, String> {
-    let failed = |why: String| format!("{command:?}: {why}", command = command.get_program());
+    let program = command.get_program().to_owned();
+    let failed = |why: String| format!("{}: {why}", program.display());
     match command.output() {
         Err(error) => Err(failed(error.to_string())),
         Ok(Output { status, stdout, stderr }) => {

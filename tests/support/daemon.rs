@@ -32,26 +32,31 @@ impl Daemon {
             directory.display()
         );
         let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
-        let mut child =
-            command.args(["--config", &config]).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let command = command.args(["--config", &config]).stderr(Stdio::piped()).stdout(Stdio::null());
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut daemon = Self { child: command.spawn().unwrap(), grpc: nowhere, http: nowhere, query: nowhere };
+        let lines = BufReader::new(daemon.child.stderr.take().unwrap()).lines();
         let (said, heard) = mpsc::channel();
         // Reads to the end, so that the daemon never waits for a full pipe.
         std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(said.send(line))));
-        let (mut grpc, mut http, mut query) = (None, None, None);
+        daemon.wait_until_ready(&heard);
+        daemon
+    }
+
+    fn wait_until_ready(&mut self, lines: &mpsc::Receiver<String>) {
         let mut all = String::new();
         loop {
-            let Ok(line) = heard.recv_timeout(START) else { panic!("the daemon did not come up:\n{all}") };
+            let Ok(line) = lines.recv_timeout(START) else { panic!("the daemon did not come up:\n{all}") };
             if line.contains("otlp receiver listening") {
                 let fields: Value = serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap();
                 let address = fields["address"].as_str().unwrap().parse().unwrap();
-                *(if fields["protocol"] == "grpc" { &mut grpc } else { &mut http }) = Some(address);
+                *(if fields["protocol"] == "grpc" { &mut self.grpc } else { &mut self.http }) = address;
             }
             if let Some((_, address)) = line.split_once("query listens on http://") {
-                query = Some(address.parse().unwrap());
+                self.query = address.parse().unwrap();
             }
             if line.contains("Everything is ready") {
-                break Self { child, grpc: grpc.unwrap(), http: http.unwrap(), query: query.unwrap() };
+                return;
             }
             all.push_str(&line);
             all.push('\n');

@@ -5,7 +5,9 @@
 
 pub mod daemon;
 pub mod fault_disk;
+pub mod grpc;
 pub mod http;
+pub mod spans;
 pub mod traces;
 
 use flate2::read::MultiGzDecoder;

@@ -150,8 +150,9 @@ impl Walk {
             }
             from = reader.position();
         }
-        let envelope = envelope.finish();
-        self.resources.iter_mut().nth(index as usize).into_iter().for_each(|slot| *slot = envelope);
+        if let Some(slot) = self.resources.get_mut(index as usize) {
+            *slot = envelope.finish();
+        }
         Ok(())
     }
 
@@ -173,8 +174,9 @@ impl Walk {
             }
             from = reader.position();
         }
-        let envelope = envelope.finish();
-        self.scopes.iter_mut().nth(index as usize).into_iter().for_each(|slot| slot.envelope = envelope);
+        if let Some(slot) = self.scopes.get_mut(index as usize) {
+            slot.envelope = envelope.finish();
+        }
         Ok(())
     }
 

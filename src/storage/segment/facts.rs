@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn randomness_is_the_roots_rv_or_the_end_of_the_id() {
-        assert_eq!(random_of_state("a=b, ot=th:8;rv:0123456789abcd"), Some(0x0123_4567_89ab_cd));
+        assert_eq!(random_of_state("a=b, ot=th:8;rv:0123456789abcd"), Some(0x0001_2345_6789_abcd));
         for state in ["", "ot=rv:123", "ot=rv:0123456789abcz", "xot=rv:0123456789abcd"] {
             assert_eq!(random_of_state(state), None, "{state}");
         }

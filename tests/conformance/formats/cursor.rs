@@ -27,7 +27,7 @@ impl<'a> Cursor<'a> {
     pub fn zigzag(&mut self) -> i64 {
         let number = self.varint();
         let half = (number / 2) as i64;
-        if number % 2 == 0 { half } else { -half - 1 }
+        if number.is_multiple_of(2) { half } else { -half - 1 }
     }
 
     pub fn blob(&mut self) -> &'a [u8] {
