@@ -1,5 +1,6 @@
 //! sluice: a trace pipeline daemon with a durable store behind it.
 
+pub mod api;
 pub mod app;
 pub mod cli;
 pub mod component;

@@ -36,6 +36,13 @@ pub async fn start(config: &Config) -> anyhow::Result<App> {
     Ok(app)
 }
 
+/// Builds every part of `config` and starts none, which opens nothing.
+///
+/// Errors: a part that cannot be built, for what it says or for what is beside it.
+pub fn check(config: &Config) -> anyhow::Result<()> {
+    graph::build(config, &registry(), &BuildContext::default()).map(drop)
+}
+
 impl App {
     /// Builds every part and serves `/metrics`; receivers do not listen yet.
     ///

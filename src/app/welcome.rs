@@ -69,7 +69,7 @@ fn line(what: &str, before: &str, place: &Option<String>, after: &str) -> Option
 fn first_trace(places: &Places) -> Option<String> {
     let http = places.http.as_ref()?;
     let send = format!(
-        "\nA first trace:\n\n  curl http://{http}/v1/traces -H 'content-type: application/json' -d '{}'\n",
+        "\nA first trace, sent and read back:\n\n  curl http://{http}/v1/traces -H 'content-type: application/json' -d '{}'\n",
         request(wall_now())
     );
     let look = places.query.as_ref().map(|query| format!("  curl http://{query}/api/traces/{TRACE}\n"));
@@ -91,6 +91,7 @@ fn request(now: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config;
 
     #[test]
     fn only_what_the_configuration_has_is_shown() {
@@ -99,6 +100,22 @@ mod tests {
         let text = text(&places);
         assert!(text.contains("curl http://127.0.0.1:4318/v1/traces"), "{text}");
         assert!(!text.contains("gRPC") && !text.contains("/api/traces"), "{text}");
+    }
+
+    #[test]
+    fn everything_the_built_in_configuration_opens_is_named() {
+        let loaded = config::load(&[config::embedded(DEFAULT_CONFIG)], &[], &crate::app::registry()).unwrap();
+        let text = text(&Places::of(&loaded.config));
+        for expected in [
+            "127.0.0.1:4317",
+            "curl http://127.0.0.1:4318/v1/traces",
+            "curl http://127.0.0.1:16686/api/traces/5b8efff798038103d269b633813fc60c",
+            "http://127.0.0.1:8888/metrics",
+            "http://127.0.0.1:13133/",
+            "./sluice-data",
+        ] {
+            assert!(text.contains(expected), "{expected} is not in {text}");
+        }
     }
 
     #[test]

@@ -98,11 +98,15 @@ pub fn main() -> ExitCode {
 fn execute(command: Command) -> Result<(), Failure> {
     match command {
         Command::Run(sources) => run(&sources),
-        Command::Validate(sources) => sources.load().map(|_| ()),
+        Command::Validate(sources) => validate(&sources),
         Command::Components => print(&components::yaml(&app::registry())),
         Command::PrintConfig(asked) => print(&asked.text()?),
         Command::Store(store) => store.execute(),
     }
+}
+
+fn validate(sources: &Sources) -> Result<(), Failure> {
+    app::check(&sources.load()?.config).map_err(|error| vec![format!("{error:#}")])
 }
 
 fn run(sources: &Sources) -> Result<(), Failure> {

@@ -7,6 +7,9 @@ use thiserror::Error;
 /// Why a read gave no answer.
 #[derive(Debug, Clone, Error)]
 pub enum ReadError {
+    /// Not before the store is open, and no longer once it is closed.
+    #[error("the store is not open: it is starting or stopping")]
+    NotOpen,
     /// Part of what was asked for cannot be read; the text names file and offset.
     #[error("{0}")]
     Damaged(String),

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use sluice::app;
 use sluice::config::{Config, Fault, Node, Telemetry, embedded, load};
 use sluice::exporters::{debug, storage};
-use sluice::extensions::health_check;
+use sluice::extensions::{health_check, query};
 use sluice::receivers::otlp;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ fn every_file_loads_without_a_warning() {
         let loaded = load(std::slice::from_ref(&path), &[], &app::registry())
             .unwrap_or_else(|faults| panic!("{path}: {faults:?}"));
         assert!(loaded.warnings.is_empty(), "{path}: {:?}", loaded.warnings);
+        app::check(&loaded.config).unwrap_or_else(|error| panic!("{path}: {error:#}"));
     }
 }
 
@@ -44,8 +45,9 @@ fn what_the_full_file_says_is_the_default() {
     {
         let (written, default) = match id.type_name() {
             "otlp" => same::<otlp::Config>(node, "protocols: {grpc: , http: }"),
-            "storage" => same::<storage::Config>(node, ""),
             "debug" => same::<debug::Config>(node, ""),
+            "storage" => same::<storage::Config>(node, ""),
+            "query" => same::<query::Config>(node, ""),
             "health_check" => same::<health_check::Config>(node, ""),
             other => panic!("{other}: add a line here that compares it with its default"),
         };
@@ -102,4 +104,24 @@ fn valid_keys(document: &Value, place: &str) -> Vec<String> {
 
 fn accepted(document: &Value, place: &str, key: &str) -> bool {
     !faults_with(document, place, key).iter().any(|fault| fault.message.contains("not yet"))
+}
+
+#[test]
+fn the_page_of_a_type_names_every_key_of_its_section() {
+    let document: Value =
+        Node::from_yaml(&std::fs::read_to_string(folder().join("sluice.yaml")).unwrap()).unwrap().decode().unwrap();
+    for factory in app::registry().factories {
+        let page = folder().join(format!("../docs/components/{}.md", factory.name));
+        let text = std::fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+        for key in leaves(&document[factory.kind().section()][factory.name], "") {
+            assert!(text.contains(&format!("| `{key}` | ")), "{} has no row for {key}", page.display());
+        }
+    }
+}
+
+/// Paths of all values that are not maps, as faults write them.
+fn leaves(value: &Value, path: &str) -> Vec<String> {
+    let Some(map) = value.as_object() else { return vec![path.to_owned()] };
+    let below = |key: &String| if path.is_empty() { key.clone() } else { format!("{path}::{key}") };
+    map.iter().flat_map(|(key, value)| leaves(value, &below(key))).collect()
 }

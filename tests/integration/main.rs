@@ -7,6 +7,7 @@ mod example_config;
 mod layering;
 mod life_cycle;
 mod pipelines;
+mod reading;
 mod round_trip;
 #[path = "../support/mod.rs"]
 mod shared;

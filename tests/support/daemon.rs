@@ -16,22 +16,25 @@ pub struct Daemon {
     child: Child,
     pub grpc: SocketAddr,
     pub http: SocketAddr,
+    /// Where traces are read.
+    pub query: SocketAddr,
 }
 
 impl Daemon {
-    /// Starts the binary with one storage pipeline; `storage` is YAML for the exporter beside its directory.
+    /// Starts the binary with one storage pipeline and the query API; `storage` is YAML for the exporter beside its directory.
     pub fn start(directory: &Path, storage: &str) -> Self {
         let config = format!(
             "yaml:{{receivers: {{otlp: {{protocols: {{grpc: {{endpoint: '127.0.0.1:0'}}, http: {{endpoint: '127.0.0.1:0'}}}}}}}}, \
              exporters: {{storage: {{directory: '{}', {storage}}}}}, \
-             service: {{pipelines: {{traces: {{receivers: [otlp], exporters: [storage]}}}}, \
+             extensions: {{query: {{endpoint: '127.0.0.1:0'}}}}, \
+             service: {{extensions: [query], pipelines: {{traces: {{receivers: [otlp], exporters: [storage]}}}}, \
              telemetry: {{metrics: {{level: none}}}}}}}}",
             directory.display()
         );
         let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
         let command = command.args(["--config", &config]).stderr(Stdio::piped()).stdout(Stdio::null());
         let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let mut daemon = Self { child: command.spawn().unwrap(), grpc: nowhere, http: nowhere };
+        let mut daemon = Self { child: command.spawn().unwrap(), grpc: nowhere, http: nowhere, query: nowhere };
         let lines = BufReader::new(daemon.child.stderr.take().unwrap()).lines();
         let (said, heard) = mpsc::channel();
         // Reads to the end, so that the daemon never waits for a full pipe.
@@ -48,6 +51,9 @@ impl Daemon {
                 let fields: Value = serde_json::from_str(&line[line.find('{').unwrap()..]).unwrap();
                 let address = fields["address"].as_str().unwrap().parse().unwrap();
                 *(if fields["protocol"] == "grpc" { &mut self.grpc } else { &mut self.http }) = address;
+            }
+            if let Some((_, address)) = line.split_once("query listens on http://") {
+                self.query = address.parse().unwrap();
             }
             if line.contains("Everything is ready") {
                 return;

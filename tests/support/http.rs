@@ -27,6 +27,13 @@ impl Sender {
         self.answer()
     }
 
+    /// Gets a page; the status and body of its answer.
+    pub fn get(&mut self, path: &str) -> io::Result<(u16, Vec<u8>)> {
+        let head = format!("GET {path} HTTP/1.1\r\nHost: sluice\r\n\r\n");
+        self.0.get_mut().write_all(head.as_bytes())?;
+        self.answer()
+    }
+
     fn answer(&mut self) -> io::Result<(u16, Vec<u8>)> {
         let status = self.line()?;
         let code = status.split(' ').nth(1).and_then(|code| code.parse().ok()).ok_or(io::ErrorKind::InvalidData)?;

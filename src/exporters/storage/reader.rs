@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 impl TraceReader for Store {
     fn get_trace(&self, id: TraceId) -> BoxFuture<'_, Result<Option<Trace>, ReadError>> {
         Box::pin(async move {
-            let engine = self.engine().ok_or_else(|| ReadError::Failed("the store is not open".into()))?;
+            let engine = self.engine().ok_or(ReadError::NotOpen)?;
             let read = spawn_blocking(move || engine.snapshot().trace(id)).await;
             let trace = read.map_err(|error| ReadError::Failed(format!("reading trace {id} failed: {error}")))?;
             match (trace.spans.is_empty(), trace.warnings.first()) {

@@ -2,8 +2,9 @@
 
 use crate::storage::clock::SystemClock;
 use crate::storage::disk::SystemDisk;
-use crate::storage::{Engine, Options};
+use crate::storage::{Engine, Options, StorageError};
 use crate::telemetry::names;
+use anyhow::anyhow;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::{AbortHandle, spawn_blocking};
@@ -40,7 +41,7 @@ impl Store {
     pub async fn open(&self) -> anyhow::Result<()> {
         let options = self.options.clone();
         let opening = move || Engine::open(options, Arc::new(SystemDisk), Arc::new(SystemClock));
-        let engine = Arc::new(spawn_blocking(opening).await??);
+        let engine = Arc::new(spawn_blocking(opening).await?.map_err(twice)?);
         report(&engine);
         let gauges = tokio::spawn(show(engine.clone())).abort_handle();
         *self.slot() = Some(Open { engine, gauges });
@@ -55,6 +56,16 @@ impl Store {
         // A panic inside was reported where it happened.
         let _ = spawn_blocking(move || engine.shutdown()).await;
         set_gauges(&open.engine);
+    }
+}
+
+/// Says so where the directory is held by this very process, which "stop it first" would not help with.
+fn twice(error: StorageError) -> anyhow::Error {
+    match error {
+        StorageError::Locked { path, holder } if holder == format!("process {}", std::process::id()) => {
+            anyhow!("directory: {} is already used by another storage exporter; name one of its own", path.display())
+        }
+        other => other.into(),
     }
 }
 
