@@ -8,6 +8,7 @@
 
 pub mod fields;
 pub mod keys;
+mod plain;
 pub mod read;
 mod reader;
 mod rewrite;

@@ -1,6 +1,7 @@
 //! One pass over a request: checks everything, notes where each span lies.
 
 use super::fields::*;
+use super::plain::{self, is_utf8};
 use super::reader::{Field, MAX_DEPTH, Reader, WireError};
 use super::schema::{Content, Message, content};
 use crate::model::{Refusals, SpanId, TraceId, time::Nanos};
@@ -249,6 +250,7 @@ impl Walk {
     ) -> Result<(), WireError> {
         match (content(of, field), value) {
             (Content::Text, _) => self.text(at, value),
+            (Content::Message(Message::KeyValue), Field::Bytes(bytes)) => self.attribute(bytes, value, at, depth),
             (Content::Message(kind), Field::Bytes(_)) => self.check(kind, message(at, value)?, depth + 1),
             (Content::Varint, Field::Varint(_))
             | (Content::Fixed64, Field::Fixed64(_))
@@ -257,6 +259,16 @@ impl Walk {
             | (Content::Unknown, _) => Ok(()),
             _ => Err(at.error("wrong wire type for a known field")),
         }
+    }
+
+    #[inline]
+    fn attribute(&mut self, bytes: &[u8], value: Field<'_>, at: &Reader<'_>, depth: u32) -> Result<(), WireError> {
+        let Some(plain) = plain::attribute(bytes) else {
+            return self.check(Message::KeyValue, message(at, value)?, depth + 1);
+        };
+        let wrong = u32::from(!is_utf8(plain.key)) + u32::from(!is_utf8(plain.text));
+        self.faults.strings = self.faults.strings.saturating_add(wrong);
+        Ok(())
     }
 
     #[inline]
@@ -269,16 +281,6 @@ impl Walk {
         }
         Ok(())
     }
-}
-
-/// Most text is short ASCII: eight bytes at a time decide that, the rest is the library's.
-#[inline]
-fn is_utf8(text: &[u8]) -> bool {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let (words, rest) = text.as_chunks::<8>();
-    let high = words.iter().fold(0, |high, word| high | u64::from_ne_bytes(*word));
-    let tail = rest.iter().fold(0, |high, byte| high | byte);
-    (high & HIGH == 0 && tail < 0x80) || std::str::from_utf8(text).is_ok()
 }
 
 /// Collects the pieces of an envelope; copies only when there is more than one.
