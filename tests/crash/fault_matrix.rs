@@ -73,10 +73,12 @@ fn begin_append(engine: &Engine, disk: &FaultDisk, number: u64) -> Option<mpsc::
     Some(answer)
 }
 
-/// The history. Faults only change how far it comes.
-fn play(disk: &FaultDisk) -> Answers {
+/// The history. Faults only change how far it comes. `soon` is called once, in the middle of it, after the second
+/// append behind the fault: what a crash would leave then has not been sealed or overwritten by what comes later.
+fn play(disk: &FaultDisk, soon: impl Fn(&Answers)) -> Answers {
     let mut answers = Answers::new();
     let mut number = 0;
+    let mut since_fault = 0;
     for _ in 0..2 {
         // An opening that fails is tried again, as a service manager would.
         let Some(engine) = (0..2).find_map(|_| open(disk).ok()) else { continue };
@@ -84,6 +86,10 @@ fn play(disk: &FaultDisk) -> Answers {
             for count in [1, 3, 1] {
                 append(&engine, disk, number..number + count, &mut answers);
                 number += count;
+                since_fault += u32::from(disk.hit().is_some());
+                if since_fault == 2 {
+                    soon(&answers);
+                }
             }
             if round < 2 {
                 // A failed seal is a state of the store; it goes on being tried.
@@ -137,7 +143,10 @@ fn check_trace(number: u64, trace: &sluice::model::Trace, what: &str) {
 fn at_every_operation(fault: Fault, then: impl Fn(&FaultDisk, &Answers, &str)) {
     for at in 0.. {
         let disk = FaultDisk::default().with_fault(at, fault);
-        let answers = play(&disk);
+        let soon = |answers: &Answers| {
+            then(&disk, answers, &format!("soon after {fault:?} at operation {at}: {:?}", disk.hit()))
+        };
+        let answers = play(&disk, soon);
         let Some(hit) = disk.hit() else {
             println!("{fault:?}: {at} operations");
             assert!(at > 50, "the history is too short to say anything");

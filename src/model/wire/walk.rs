@@ -23,7 +23,15 @@ pub struct SpanHead {
     /// Indices into the request's resources and scopes.
     pub resource: u32,
     pub scope: u32,
+    /// Offset in the span behind which no field with a number below 9 comes, so none that a key is made of but the
+    /// status; `MIXED` where the sender has another order.
+    pub tail: u32,
+    /// Offset in the span of its one status, which holds a code and nothing else; `MIXED` for any other.
+    pub status_at: u32,
 }
+
+/// No such offset.
+pub const MIXED: u32 = u32::MAX;
 
 /// A `ResourceSpans` without its scopes, or a `ScopeSpans` without its spans: the resource or scope itself,
 /// its schema URL and unknown fields. A range of the request, or of `Walk::side` where it lay in several pieces.
@@ -187,9 +195,12 @@ impl Walk {
         let before = (self.faults.links, self.faults.strings);
         let mut head =
             SpanHead { at: of.base as u32, len: of.bytes.len() as u32, resource, scope, ..SpanHead::default() };
+        let mut order = FieldOrder::default();
         let mut ids = SpanIds::default();
         let mut reader = of.reader();
+        let mut from = 0;
         while let Some((field, value)) = reader.next_field()? {
+            order.note(field, from);
             match (field, value) {
                 (SPAN_TRACE_ID, Field::Bytes(id)) => ids.trace = id,
                 (SPAN_SPAN_ID, Field::Bytes(id)) => ids.span = id,
@@ -197,10 +208,15 @@ impl Walk {
                 (SPAN_KIND, Field::Varint(kind)) => head.kind = kind as i32,
                 (SPAN_START, Field::Fixed64(time)) => head.start = time,
                 (SPAN_END, Field::Fixed64(time)) => head.end = time,
-                (SPAN_STATUS, Field::Bytes(_)) => self.status(message(&reader, value)?, &mut head)?,
+                (SPAN_STATUS, Field::Bytes(status)) => {
+                    order.note_status(status, from);
+                    self.status(message(&reader, value)?, &mut head)?;
+                }
                 _ => self.field(Message::Span, field, value, &reader, 0)?,
             }
+            from = reader.position();
         }
+        (head.tail, head.status_at) = order.finish(from);
         match ids.check() {
             Ok((trace_id, span_id, parent)) => self.spans.push(SpanHead { trace_id, span_id, parent, ..head }),
             Err(reason) => {
@@ -280,6 +296,36 @@ impl Walk {
             self.faults.strings = self.faults.strings.saturating_add(1);
         }
         Ok(())
+    }
+}
+
+/// Where the fields of a span lie, so that cutting its keys out later need not look at all of them again.
+#[derive(Default)]
+struct FieldOrder {
+    tail: Option<u32>,
+    mixed: bool,
+    status: Option<u32>,
+}
+
+impl FieldOrder {
+    #[inline]
+    fn note(&mut self, field: u32, at: usize) {
+        if field > SPAN_END {
+            self.tail.get_or_insert(at as u32);
+        } else {
+            self.mixed |= self.tail.is_some();
+        }
+    }
+
+    /// A second status, or one that holds more than a code, stays where it is.
+    fn note_status(&mut self, status: &[u8], at: usize) {
+        let plain = matches!(status, [0x18, 1..=0x7f]);
+        self.status = Some(if plain && self.status.is_none() { at as u32 } else { MIXED });
+    }
+
+    fn finish(self, end: usize) -> (u32, u32) {
+        let tail = if self.mixed { MIXED } else { self.tail.unwrap_or(end as u32) };
+        (tail, self.status.unwrap_or(MIXED))
     }
 }
 
