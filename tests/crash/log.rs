@@ -157,3 +157,24 @@ fn a_log_cut_short_anywhere_gives_exactly_the_frames_before_the_cut() {
         assert_eq!(found(&cut, 0).0, (1..=whole).collect::<Vec<_>>(), "cut at {end}");
     }
 }
+
+#[test]
+fn a_damaged_last_frame_of_a_full_file_is_known_to_have_been_durable() {
+    let disk = FaultDisk::default();
+    let mut log = begin(&disk);
+    commit(&mut log, 1..=3);
+    log.rotate(size_of(4), 4).unwrap();
+    damage(&disk, 1, HEADER_PAGE + 2 * size_of(1) + 60, &[0; 200]);
+    let (lsns, replayed) = found(&disk, 0);
+    assert_eq!((lsns, replayed.holes[0].first_lost, replayed.holes[0].durable), (vec![1, 2], 3, true));
+}
+
+#[test]
+fn an_empty_file_with_a_damaged_header_is_left_as_it_is() {
+    let disk = FaultDisk::default();
+    let mut log = begin(&disk);
+    commit(&mut log, 1..=3);
+    log.rotate(size_of(4), 4).unwrap();
+    damage(&disk, 2, 20, &[0xff]);
+    assert_eq!(found(&disk, 0).1.empty, Vec::<u64>::new());
+}

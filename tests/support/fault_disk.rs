@@ -82,6 +82,13 @@ impl FaultDisk {
         self.state().inodes.iter().map(|inode| inode.unsynced.len()).sum()
     }
 
+    /// The disk after the process was killed and the machine went on: nothing is lost, nothing more is durable.
+    pub fn after_kill(&self) -> Self {
+        let state = self.state();
+        let (inodes, live, durable) = (state.inodes.clone(), state.live.clone(), state.durable.clone());
+        Self(Arc::new(Mutex::new(State { inodes, live, durable, writes: state.writes, ..State::default() })))
+    }
+
     /// The disk that the next start finds.
     pub fn after_crash(&self, left: Left) -> Self {
         let state = self.state();

@@ -94,6 +94,7 @@ impl Engine {
         let replay = opening.replay(&mut directory)?;
         let last_known = recovery::last_known_time(&directory, &replay);
         let clock = StoreClock::start(clock, last_known);
+        sync_log(&*disk, &directory.layout, &replay)?;
         let log = begin_log(&disk, &directory, &options, &replay)?;
         let found =
             Found { holes: replay.holes, unreadable: directory.unreadable.clone(), replayed_batches: opening.replayed };
@@ -277,6 +278,16 @@ impl<'a> Opening<'a> {
             }
         }
     }
+}
+
+/// Makes durable what was found in the log. A kill may have left frames that the system has and the disk has not; they
+/// become readable now, and a power cut must not take back what was read.
+fn sync_log(disk: &dyn Disk, layout: &Layout, replay: &Replay) -> Result<(), StorageError> {
+    for file in &replay.closed {
+        let path = layout.log(file.id);
+        disk.open(&path).and_then(|file| file.sync()).map_err(StorageError::io(&path, "syncing"))?;
+    }
+    Ok(())
 }
 
 /// Begins the new log file, then sets free what the old ones no longer need to hold.

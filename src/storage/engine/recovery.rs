@@ -105,7 +105,7 @@ fn sweep(disk: &dyn Disk, layout: &Layout, manifest: &mut Manifest) -> Result<()
 fn open_segments(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> (Vec<Arc<Segment>>, Vec<Unreadable>) {
     let (mut segments, mut unreadable) = (Vec::new(), Vec::new());
     for file in manifest.files.iter().filter(|file| matches!(file.kind, FileKind::Segment | FileKind::Remainder)) {
-        match Segment::open(disk, &layout.segment(file.id)) {
+        match Segment::open_as(disk, &layout.segment(file.id), &manifest.store, file.id) {
             Ok(segment) => segments.push(Arc::new(segment)),
             Err(error) => unreadable.push(Unreadable { file: file.clone(), why: error.to_string() }),
         }

@@ -24,6 +24,18 @@ pub struct Segment {
 }
 
 impl Segment {
+    /// Opens a file and checks its footer and indexes.
+    ///
+    /// Errors: they are damaged, or the file is not the segment of this id of this store.
+    pub fn open_as(disk: &dyn Disk, path: &Path, store: &[u8; 16], id: u64) -> Result<Self, StorageError> {
+        let segment = Self::open(disk, path)?;
+        if segment.footer.store != *store || segment.footer.id != id {
+            return Err(segment.damaged(segment.size, "this is the segment of another store, or another one of this"));
+        }
+        Ok(segment)
+    }
+
+    /// Opens a file, whatever store and id it is of.
     pub fn open(disk: &dyn Disk, path: &Path) -> Result<Self, StorageError> {
         let file = disk.open(path).map_err(StorageError::io(path, "opening"))?;
         let size = file.len().map_err(StorageError::io(path, "opening"))?;

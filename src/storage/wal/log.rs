@@ -50,6 +50,8 @@ pub struct Log {
     closed: VecDeque<Closed>,
     /// Files nothing lives in: id in the name, size.
     spares: Vec<Closed>,
+    /// Some spare's new name is not durable yet.
+    unsettled: bool,
     next_id: u64,
 }
 
@@ -104,6 +106,7 @@ impl Log {
             current: nowhere,
             closed,
             spares: found.spares,
+            unsettled: false,
             next_id: found.next_id,
         };
         let size = log.options.file_size;
@@ -201,55 +204,74 @@ impl Log {
         let id = self.next_id;
         let (spare, file) = self.take_spare(size, id)?;
         let header = FileHeader { store: self.store, id, size, first_lsn, previous };
-        write_all_at(&*file, &mut [IoSlice::new(&header.encode())], 0)?;
-        file.sync()?;
-        // A rename that fails, or is not synced, may be found after a crash nevertheless.
-        self.current.succeeded = true;
-        self.disk.rename(&self.layout.spare(spare), &self.layout.log(id))?;
-        self.disk.sync_dir(&self.layout.wal)?;
+        if let Err(error) = self.name_file(spare, &*file, &header) {
+            // Where it has its new name already, the next attempt takes that name from it.
+            self.spares.push(Closed { id: spare, size, last_lsn: 0 });
+            return Err(error);
+        }
         self.next_id += 1;
         let seed = Seed::new(&self.store, id);
         let last_lsn = first_lsn.saturating_sub(1);
         Ok(Current { file, id, seed, size, end: HEADER_PAGE, last_lsn, succeeded: false })
     }
 
+    fn name_file(&mut self, spare: u64, file: &dyn DiskFile, header: &FileHeader) -> io::Result<()> {
+        write_all_at(file, &mut [IoSlice::new(&header.encode())], 0)?;
+        file.sync()?;
+        // A rename that fails, or is not synced, may be found after a crash nevertheless.
+        self.current.succeeded = true;
+        self.disk.rename(&self.layout.spare(spare), &self.layout.log(header.id))?;
+        self.disk.sync_dir(&self.layout.wal)
+    }
+
     /// A spare of this size, or a new file; with the id in its name.
     fn take_spare(&mut self, size: u64, id: u64) -> io::Result<(u64, Arc<dyn DiskFile>)> {
+        self.settle_names()?;
         while let Some(spare) = self.spares.pop() {
             let path = self.layout.spare(spare.id);
-            if spare.size == size {
-                return Ok((spare.id, self.disk.open(&path)?));
+            match self.disk.open(&path) {
+                Ok(file) if spare.size == size => return Ok((spare.id, file)),
+                Ok(_) => self.disk.remove(&path)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
             }
-            self.disk.remove(&path)?;
         }
         Ok((id, self.disk.create(&self.layout.spare(id), size)?))
+    }
+
+    /// Before a spare's header is written again, its old name must be gone for good.
+    fn settle_names(&mut self) -> io::Result<()> {
+        if self.unsettled {
+            self.disk.sync_dir(&self.layout.wal)?;
+            self.unsettled = false;
+        }
+        Ok(())
     }
 
     /// Takes files that were found to hold nothing as spares.
     pub fn adopt(&mut self, empty: &[u64]) -> io::Result<()> {
         for &id in empty {
-            let path = self.layout.log(id);
-            let size = self.disk.open(&path)?.len()?;
-            self.disk.rename(&path, &self.layout.spare(id))?;
-            self.spares.push(Closed { id, size, last_lsn: 0 });
+            let size = self.disk.open(&self.layout.log(id))?.len()?;
+            self.make_spare(Closed { id, size, last_lsn: 0 })?;
         }
-        if empty.is_empty() { Ok(()) } else { self.disk.sync_dir(&self.layout.wal) }
+        self.settle_names()
+    }
+
+    fn make_spare(&mut self, file: Closed) -> io::Result<()> {
+        self.unsettled = true;
+        self.disk.rename(&self.layout.log(file.id), &self.layout.spare(file.id))?;
+        self.spares.push(file);
+        Ok(())
     }
 
     /// Sets free the files whose every row is in a segment: all LSNs below `position`.
     pub fn release(&mut self, position: u64) -> io::Result<()> {
-        let before = self.closed.len();
         while let Some(file) = self.closed.front().copied().filter(|file| file.last_lsn < position) {
-            self.disk.rename(&self.layout.log(file.id), &self.layout.spare(file.id))?;
+            self.make_spare(file)?;
             self.closed.pop_front();
-            self.spares.push(file);
         }
-        if self.closed.len() < before {
-            // Before a spare's header is written again, its old name must be gone for good.
-            self.disk.sync_dir(&self.layout.wal)?;
-            self.trim_spares()?;
-        }
-        Ok(())
+        self.settle_names()?;
+        self.trim_spares()
     }
 
     /// Keeps no more spares than the log may grow into.

@@ -158,6 +158,8 @@ impl Replay {
             }
         }
         if let Some(end) = successor {
+            // A successor is begun only behind what was synced.
+            self.durable = self.durable.max(end.last_lsn);
             let first = expected.unwrap_or(end.last_lsn);
             self.note_hole(file, scan.at, end.end as usize, first, (end.last_lsn + 1).saturating_sub(first));
             self.next_lsn = self.next_lsn.max(end.last_lsn.saturating_add(1));
@@ -169,9 +171,12 @@ impl Replay {
         let first_lsn = file.header.map_or(0, |header| header.first_lsn);
         self.next_lsn = self.next_lsn.max(first_lsn);
         let Some(last_lsn) = last.or(successor.map(|end| end.last_lsn)) else {
-            // Nothing was ever written to it; what stands before it is what its own header says.
-            self.previous = file.header.and_then(|header| header.previous).or(self.previous);
-            self.empty.push(id);
+            // Nothing was ever written to it; what stands before it is what its own header says. One whose header is
+            // damaged may have held something: it is left as it is.
+            if let Some(header) = file.header {
+                self.previous = header.previous.or(self.previous);
+                self.empty.push(id);
+            }
             return;
         };
         self.closed.push(Closed { id, size: file.size, last_lsn });
