@@ -89,7 +89,7 @@ pub fn main() -> ExitCode {
     match execute(cli.command.unwrap_or(Command::Run(cli.sources))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(lines) => {
-            lines.iter().for_each(|line| eprintln!("error: {line}"));
+            lines.iter().for_each(|line| complain("error", line));
             ExitCode::FAILURE
         }
     }
@@ -114,6 +114,11 @@ fn run(sources: &Sources) -> Result<(), Failure> {
     app::run(&loaded.config, sources.config.is_empty()).map_err(|error| vec![format!("{error:#}")])
 }
 
+/// To standard error, where nobody may be listening.
+fn complain(kind: &str, line: &str) {
+    let _ = writeln!(std::io::stderr(), "{kind}: {line}");
+}
+
 /// A closed output ends the command quietly, as it does other tools in a pipe.
 fn print(text: &str) -> Result<(), Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
@@ -130,7 +135,7 @@ impl Sources {
     /// Reads and checks it all. Warnings go to standard error.
     fn load(&self) -> Result<Loaded, Failure> {
         let loaded = config::load(&self.names(), &self.set, &app::registry()).map_err(lines)?;
-        loaded.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        loaded.warnings.iter().for_each(|warning| complain("warning", warning));
         Ok(loaded)
     }
 }

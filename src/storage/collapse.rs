@@ -10,12 +10,15 @@ pub fn collapse<T>(rows: &mut Vec<T>, row: impl Fn(&T) -> &Row, scope_name: impl
         let row = row(item);
         (row.span_id, row.kind, Reverse((row.lsn, row.place)))
     });
+    let same = |a: &T, b: &T| (row(a).span_id, row(a).kind) == (row(b).span_id, row(b).kind);
+    if rows.is_sorted_by(|a, b| !same(a, b)) {
+        return sort_by_start(rows, row);
+    }
     // Where a group starts among the rows kept so far; groups of more than one are rare and short.
     let mut group = 0;
     let mut kept: Vec<T> = Vec::with_capacity(rows.len());
     for item in rows.drain(..) {
-        let same_id = |other: &T| (row(other).span_id, row(other).kind) == (row(&item).span_id, row(&item).kind);
-        if !kept.last().is_some_and(same_id) {
+        if !kept.last().is_some_and(|other| same(other, &item)) {
             group = kept.len();
         }
         let known = kept.iter().skip(group).any(|other| scope_name(other) == scope_name(&item));
@@ -24,8 +27,13 @@ pub fn collapse<T>(rows: &mut Vec<T>, row: impl Fn(&T) -> &Row, scope_name: impl
         }
     }
     *rows = kept;
+    sort_by_start(rows, row);
+}
+
+fn sort_by_start<T>(rows: &mut [T], row: impl Fn(&T) -> &Row) {
     rows.sort_unstable_by_key(|item| {
-        (row(item).start, row(item).span_id, row(item).kind, row(item).lsn, row(item).place)
+        let row = row(item);
+        (row.start, row.span_id, row.kind, row.lsn, row.place)
     });
 }
 

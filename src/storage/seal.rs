@@ -139,7 +139,7 @@ fn seal_row<'a>(entries: &'a [Entry], references: &References, key: &SortKey) ->
 fn cut_row(entries: &[Entry], row: &SealRow<'_>, bodies: &mut Vec<u8>) -> (u8, Range<usize>) {
     let from = bodies.len();
     let span = entries.get(row.entry).map_or(&[][..], |entry| entry.batch.span_bytes(row.head));
-    let shape = keys::cut(span, row.row.parent, bodies);
+    let shape = keys::cut(span, row.head, bodies);
     (shape, from..bodies.len())
 }
 

@@ -30,8 +30,9 @@ impl Line {
             fields.extend(head.map(|(key, value)| (key.to_owned(), json!(value))));
             return Value::Object(fields).to_string();
         }
-        let tail = if fields.is_empty() { String::new() } else { format!("\t{}", Value::Object(fields)) };
-        format!("{time}\t{level}\t{place}\t{}{tail}", said.message)
+        let fields = if fields.is_empty() { String::new() } else { format!("\t{}", Value::Object(fields)) };
+        let (first, more) = said.message.split_at(said.message.find('\n').unwrap_or(said.message.len()));
+        format!("{time}\t{level}\t{place}\t{first}{fields}{more}")
     }
 }
 
@@ -97,6 +98,13 @@ mod tests {
     fn said() -> Said {
         let fields = [("spans".to_owned(), json!(3))].into_iter().collect();
         Said { message: "Traces".into(), fields }
+    }
+
+    #[test]
+    fn the_fields_of_a_message_of_several_lines_are_on_its_first() {
+        let said = Said { message: "Traces\nspan".into(), ..said() };
+        let line = Line::new(Encoding::Console, Map::new()).render("T", "info", "sluice", said);
+        assert_eq!(line, "T\tinfo\tsluice\tTraces\t{\"spans\":3}\nspan");
     }
 
     #[test]

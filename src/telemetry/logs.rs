@@ -37,6 +37,8 @@ pub fn install(options: Options) -> anyhow::Result<()> {
     let outputs: anyhow::Result<Vec<_>> = options.outputs.iter().map(|path| open(path)).collect();
     let line = Line::new(options.encoding, options.initial_fields);
     let layer = tracing_subscriber::fmt::layer().event_format(line).with_writer(Mutex::new(Tee(outputs?)));
+    // It would report a line that cannot be written on standard error, and panic where that is what is closed.
+    let layer = layer.log_internal_errors(false);
     let subscriber = tracing_subscriber::registry().with(layer.with_filter(filter(options.level)));
     // The only error is that one is installed.
     let _ = tracing::subscriber::set_global_default(subscriber);

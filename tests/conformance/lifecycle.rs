@@ -217,6 +217,6 @@ fn repaired_text_and_links_left_out_are_counted() {
     assert_eq!(post(server.http(), &headers, gzip(&bytes)).status, 200);
     assert_eq!(count(&handle, "sluice_receiver_repaired_strings_total"), "1");
     assert_eq!(count(&handle, "sluice_receiver_dropped_links_total"), "1");
-    assert!(handle.render().contains("sluice_stage_seconds_total{stage=\"decode\"}"));
+    assert!(handle.render().contains("sluice_stage_nanoseconds_total{stage=\"decode\"}"));
     assert!(handle.render().contains("sluice_stage_runs_total{stage=\"decode\"} 1"));
 }

@@ -1,5 +1,5 @@
-//! Senders that stop in the middle (rule 58). Time stands still and jumps to the next deadline when nothing else is to do,
-//! so these take no time.
+//! Senders that stop in the middle (rule 58). Time stands still and jumps to the next deadline when nothing else is to
+//! do, so these take no time.
 
 use crate::client::head;
 use crate::requests::spans;

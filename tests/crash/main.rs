@@ -2,6 +2,8 @@
 
 mod fault_matrix;
 mod kill;
+mod log;
 mod model;
+mod rotation;
 #[path = "../support/mod.rs"]
 mod support;

@@ -52,8 +52,11 @@ struct World {
     disk: FaultDisk,
     engine: Option<Engine>,
     model: Model,
-    last: Option<(Batch, u64, Vec<(u64, String)>)>,
+    last: Option<Sent>,
 }
+
+/// A batch, its trace, and the names of its spans.
+type Sent = (Batch, u64, Vec<(u64, String)>);
 
 impl World {
     fn new() -> Self {

@@ -1,7 +1,9 @@
 //! The real binary: what it prints, where, and with which exit code.
 
 use crate::support::{LONG, free_address, get};
-use std::io::{BufRead, BufReader};
+use rustix::process::Signal;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc;
 use std::time::Instant;
@@ -133,7 +135,7 @@ impl Daemon {
         daemon
     }
 
-    fn signal(&self, signal: rustix::process::Signal) {
+    fn signal(&self, signal: Signal) {
         let id = rustix::process::Pid::from_child(&self.0);
         rustix::process::kill_process(id, signal).unwrap();
     }
@@ -161,11 +163,13 @@ impl Drop for Daemon {
 async fn a_daemon_takes_spans_reports_them_and_ends_well_on_sigterm() {
     let (http, metrics, health) = (free_address(), free_address(), free_address());
     let port = metrics.rsplit(':').next().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log").to_str().unwrap().to_owned();
     let config = format!(
         "yaml:{{receivers: {{otlp: {{protocols: {{http: {{endpoint: '{http}'}}}}}}}}, exporters: {{debug: {{verbosity: normal}}}},
            extensions: {{health_check: {{endpoint: '{health}'}}}},
            service: {{extensions: [health_check], pipelines: {{traces: {{receivers: [otlp], exporters: [debug]}}}},
-             telemetry: {{metrics: {{readers: [{{pull: {{exporter: {{prometheus: {{host: 127.0.0.1, port: {port}}}}}}}}}]}}}}}}}}"
+             telemetry: {{logs: {{encoding: json, output_paths: [stderr, '{log}'], initial_fields: {{zone: a}}}}, metrics: {{readers: [{{pull: {{exporter: {{prometheus: {{host: 127.0.0.1, port: {port}}}}}}}}}]}}}}}}}}"
     );
     let mut daemon = Daemon::start(&["--config", &config]);
     assert_eq!(get(&health, "/").await.0, 200);
@@ -178,8 +182,44 @@ async fn a_daemon_takes_spans_reports_them_and_ends_well_on_sigterm() {
     ] {
         assert!(page.contains(expected), "{page}");
     }
-    daemon.signal(rustix::process::Signal::TERM);
+    daemon.signal(Signal::TERM);
     assert_eq!(daemon.exit_code(), Some(0));
+
+    let lines = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<serde_json::Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(lines.iter().all(|line| line["zone"] == "a" && line["level"] == "info"), "{lines:?}");
+    assert_eq!(lines.last().unwrap()["msg"], "Shutdown complete.");
+}
+
+#[tokio::test]
+async fn a_drain_is_not_ready_and_a_second_signal_ends_it_at_once() {
+    let (http, health) = (free_address(), free_address());
+    let directory = tempfile::tempdir().unwrap();
+    let mut daemon = Daemon::start(&[
+        "--set",
+        &format!("exporters::storage::directory={}", directory.path().to_str().unwrap()),
+        "--set",
+        &format!("receivers::otlp::protocols={{http: {{endpoint: '{http}'}}}}"),
+        "--set",
+        "receivers::otlp::protocols::grpc::endpoint=127.0.0.1:0",
+        "--set",
+        &format!("extensions::health_check::endpoint={health}"),
+        "--set",
+        "service::telemetry::metrics::level=none",
+    ]);
+    // A request that is never finished keeps the receiver draining.
+    let mut request = TcpStream::connect(http).unwrap();
+    request.write_all(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 9\r\nExpect: 100-continue\r\n\r\n").unwrap();
+    request.set_read_timeout(Some(LONG)).unwrap();
+    let mut answer = [0; 8];
+    request.read_exact(&mut answer).expect("the receiver asks for the body, so it has the request");
+    daemon.signal(Signal::TERM);
+    let began = Instant::now();
+    while get(&health, "/").await.0 != 503 {
+        assert!(began.elapsed() < LONG, "still ready");
+    }
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.exit_code(), Some(1));
 }
 
 #[test]

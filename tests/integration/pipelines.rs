@@ -9,13 +9,15 @@ fn build(yaml: &str) -> Graph {
     graph::build(&configuration(yaml, &registry), &registry, &BuildContext::default()).unwrap()
 }
 
-/// One receiver, two exporters; `b` with these options.
+/// One receiver, two exporters; `b` with these options. One that fails late is in front, one that refuses at the end.
 fn two_sinks(test: &str, b: &str) -> Graph {
+    let order = if b.contains("send") { ["b", "a"] } else { ["a", "b"] }.map(|label| format!("sink/{test}.{label}"));
+    let order = order.join(", ");
     build(&format!(
         "
 receivers: {{source/{test}.r: }}
 exporters: {{sink/{test}.a: , sink/{test}.b: {b}}}
-service: {{pipelines: {{traces: {{receivers: [source/{test}.r], exporters: [sink/{test}.a, sink/{test}.b]}}}}}}
+service: {{pipelines: {{traces: {{receivers: [source/{test}.r], exporters: [{order}]}}}}}}
 "
     ))
 }
@@ -40,13 +42,15 @@ async fn a_busy_branch_refuses_before_any_other_got_the_batch() {
 #[tokio::test]
 async fn a_branch_that_fails_after_its_permit_keeps_the_batch_from_no_other() {
     let _graph = two_sinks("partial", "{refuse: send_busy}");
+    notes("partial");
     let answer = send(&*source("partial.r"), batch(1)).await;
     assert!(matches!(answer, Err(Rejection::Busy { .. })), "{answer:?}");
-    assert!(notes("partial").contains(&"send sink a".to_owned()));
+    assert_eq!(notes("partial"), ["reserve sink b", "reserve sink a", "send sink b", "send sink a"]);
 
     let _graph = two_sinks("invalid", "{refuse: send_invalid}");
     let answer = send(&*source("invalid.r"), batch(1)).await;
     assert!(matches!(answer, Err(Rejection::Invalid(_))), "{answer:?}");
+    assert!(notes("invalid").contains(&"send sink a".to_owned()));
 }
 
 const TWO_PIPELINES: &str = "

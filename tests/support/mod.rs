@@ -15,7 +15,8 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The corpus of real files, `$SLUICE_CORPUS` or beside the checkout; `None`, with a word about it, where there is none.
+/// The corpus of real files, `$SLUICE_CORPUS` or beside the checkout; `None`, with a word about it, where there is
+/// none.
 pub fn corpus() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
     let places = [std::env::var_os("SLUICE_CORPUS").map(PathBuf::from), Some(beside())];

@@ -1,7 +1,7 @@
 //! The text of a batch: nothing, a line a span, or every field.
 
 use super::Verbosity;
-use super::value::{hex, plain, typed};
+use super::value::{clean, hex, plain, typed};
 use crate::model::{Batch, time::rfc3339};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::common::v1::{InstrumentationScope, KeyValue};
@@ -34,14 +34,14 @@ fn normal(out: &mut String, index: usize, of: &ResourceSpans) -> Result {
         write!(out, "\nScopeTraces #{index} {name}{}{}", schema(&of.schema_url), inline(attributes))?;
         for span in &of.spans {
             let (trace, id) = (hex(&span.trace_id), hex(&span.span_id));
-            write!(out, "\n{} {trace} {id}{}", span.name, inline(&span.attributes))?;
+            write!(out, "\n{} {trace} {id}{}", clean(&span.name), inline(&span.attributes))?;
         }
     }
     Ok(())
 }
 
 fn schema(url: &str) -> String {
-    if url.is_empty() { String::new() } else { format!(" [{url}]") }
+    if url.is_empty() { String::new() } else { format!(" [{}]", clean(url)) }
 }
 
 /// `name@version` and attributes of a scope.
@@ -50,23 +50,27 @@ fn scope(of: &ScopeSpans) -> (String, &[KeyValue]) {
         None => (String::new(), &[]),
         Some(InstrumentationScope { name, version, attributes, .. }) => {
             let at = if version.is_empty() { "" } else { "@" };
-            (format!("{name}{at}{version}"), attributes)
+            (clean(&format!("{name}{at}{version}")), attributes)
         }
     }
 }
 
 fn inline(attributes: &[KeyValue]) -> String {
-    attributes.iter().map(|pair| format!(" {}={}", pair.key, plain(pair.value.as_ref()))).collect()
+    attributes.iter().map(|pair| format!(" {}={}", clean(&pair.key), plain(pair.value.as_ref()))).collect()
 }
 
 fn detailed(out: &mut String, index: usize, of: &ResourceSpans) -> Result {
-    write!(out, "\nResourceSpans #{index}\nResource SchemaURL: {}", of.schema_url)?;
+    write!(out, "\nResourceSpans #{index}\nResource SchemaURL: {}", clean(&of.schema_url))?;
     if let Some(resource) = &of.resource {
         list(out, "Resource attributes:", "     ", &resource.attributes)?;
     }
     for (index, of) in of.scope_spans.iter().enumerate() {
         let (name, attributes) = scope(of);
-        write!(out, "\nScopeSpans #{index}\nScopeSpans SchemaURL: {}\nInstrumentationScope {name}", of.schema_url)?;
+        write!(
+            out,
+            "\nScopeSpans #{index}\nScopeSpans SchemaURL: {}\nInstrumentationScope {name}",
+            clean(&of.schema_url)
+        )?;
         list(out, "InstrumentationScope attributes:", "     ", attributes)?;
         of.spans.iter().enumerate().try_for_each(|(index, span)| detailed_span(out, index, span))?;
     }
@@ -101,7 +105,7 @@ fn detailed_span(out: &mut String, index: usize, span: &Span) -> Result {
 
 fn detailed_event(out: &mut String, index: usize, event: &span::Event) -> Result {
     let time = rfc3339(event.time_unix_nano);
-    write!(out, "\nSpanEvent #{index}\n     -> Name: {}\n     -> Timestamp: {time}", event.name)?;
+    write!(out, "\nSpanEvent #{index}\n     -> Name: {}\n     -> Timestamp: {time}", clean(&event.name))?;
     dropped(out, "     -> ", "Attributes", event.dropped_attributes_count)?;
     list(out, "     -> Attributes:", "         ", &event.attributes)
 }
@@ -109,13 +113,13 @@ fn detailed_event(out: &mut String, index: usize, event: &span::Event) -> Result
 fn detailed_link(out: &mut String, index: usize, link: &span::Link) -> Result {
     let (trace, id) = (hex(&link.trace_id), hex(&link.span_id));
     write!(out, "\nSpanLink #{index}\n     -> Trace ID: {trace}\n     -> ID: {id}")?;
-    write!(out, "\n     -> TraceState: {}\n     -> Flags: {:#x}", link.trace_state, link.flags)?;
+    write!(out, "\n     -> TraceState: {}\n     -> Flags: {:#x}", clean(&link.trace_state), link.flags)?;
     dropped(out, "     -> ", "Attributes", link.dropped_attributes_count)?;
     list(out, "     -> Attributes:", "         ", &link.attributes)
 }
 
 fn field(out: &mut String, name: &str, value: &str) -> Result {
-    write!(out, "\n    {name:<15}: {value}")
+    write!(out, "\n    {name:<15}: {}", clean(value))
 }
 
 fn dropped(out: &mut String, indent: &str, what: &str, count: u32) -> Result {
@@ -128,7 +132,9 @@ fn heading(out: &mut String, text: &str, empty: bool) -> Result {
 
 fn list(out: &mut String, head: &str, indent: &str, attributes: &[KeyValue]) -> Result {
     heading(out, head, attributes.is_empty())?;
-    attributes.iter().try_for_each(|pair| write!(out, "\n{indent}-> {}: {}", pair.key, typed(pair.value.as_ref())))
+    attributes
+        .iter()
+        .try_for_each(|pair| write!(out, "\n{indent}-> {}: {}", clean(&pair.key), typed(pair.value.as_ref())))
 }
 
 fn kind(kind: i32) -> &'static str {
@@ -194,6 +200,12 @@ mod tests {
              GET /cart {id} 0101010101010101 http.status=500 raw=01ff"
         );
         assert_eq!(render(Verbosity::Normal, &batch()).unwrap(), expected);
+    }
+
+    #[test]
+    fn text_from_outside_cannot_forge_a_line() {
+        assert_eq!(clean("a\nb\u{1b}[31mé"), "a\\nb\\u{1b}[31mé");
+        assert_eq!(plain(Some(&AnyValue { value: Some(Value::StringValue("x\r".into())) })), "x\\r");
     }
 
     #[test]

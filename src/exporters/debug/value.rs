@@ -23,7 +23,7 @@ pub fn typed(value: Option<&AnyValue>) -> String {
 pub fn plain(value: Option<&AnyValue>) -> String {
     match json(value) {
         Json::Null => String::new(),
-        Json::String(text) => text,
+        Json::String(text) => clean(&text),
         other => other.to_string(),
     }
 }
@@ -47,6 +47,12 @@ fn json(value: Option<&AnyValue>) -> Json {
 
 fn entry(pair: &KeyValue) -> (String, Json) {
     (pair.key.clone(), json(pair.value.as_ref()))
+}
+
+/// Text from outside, unable to begin a line of its own or to steer a terminal.
+pub fn clean(text: &str) -> String {
+    let escaped = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(escaped).collect()
 }
 
 /// Two digits a byte.

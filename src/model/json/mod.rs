@@ -1,7 +1,7 @@
 //! OTLP/JSON: a trace request as JSON text, turned into OTLP protobuf bytes and back without structs in between.
 //!
-//! Reading is forgiving where senders differ: keys in camelCase and in snake_case, integers as text or numbers, enums by
-//! name or number, ids in any case, base64 in all four forms, `null` for every default, unknown keys skipped whatever
+//! Reading is forgiving where senders differ: keys in camelCase and in snake_case, integers as text or numbers, enums
+//! by name or number, ids in any case, base64 in all four forms, `null` for every default, unknown keys skipped whatever
 //! they hold. With a key given twice the last one wins, whatever its spelling. Ids of a wrong length are passed on, so
 //! that they cost their span only. A byte order mark before the text is refused.
 //!

@@ -129,8 +129,8 @@ fn fixed32(out: &mut Vec<u8>, number: u32, value: u32) -> bool {
 
 type Decoded = Result<Vec<u8>, &'static str>;
 
-/// The bytes of an id. An odd number of digits makes no bytes: the digits themselves are passed on, of which no number is
-/// the length of an id, so that the walk refuses their span and not the request.
+/// The bytes of an id. An odd number of digits makes no bytes: the digits themselves are passed on, of which no number
+/// is the length of an id, so that the walk refuses their span and not the request.
 fn id(text: &str) -> Decoded {
     let digit = |digit: u8| (digit as char).to_digit(16).ok_or("hex expected");
     if text.len() % 2 == 1 {

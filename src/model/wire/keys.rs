@@ -6,6 +6,7 @@
 
 use super::fields::*;
 use super::reader::{Field, Reader};
+use super::walk::{MIXED, SpanHead};
 use super::writer::{put_bytes, put_fixed64, put_varint_field};
 use crate::model::{SpanId, TraceId, time::Nanos};
 
@@ -27,40 +28,45 @@ pub struct Keys {
 }
 
 /// Appends the body of a walked `Span` message to `out` and gives its shape.
-pub fn cut(span: &[u8], parent: SpanId, out: &mut Vec<u8>) -> u8 {
-    let status = plain_status(span);
-    let mut reader = Reader::new(span);
+pub fn cut(span: &[u8], head: &SpanHead, out: &mut Vec<u8>) -> u8 {
+    let status = (head.status_at != MIXED).then_some(head.status_at as usize);
+    let tail = if head.tail == MIXED { span.len() } else { head.tail as usize };
+    let front = span.get(..tail).unwrap_or(span);
+    cut_front(front, head, status, out);
+    let rest = span.get(front.len()..).unwrap_or_default();
+    match status.and_then(|at| rest.split_at_checked(at.checked_sub(front.len())?)) {
+        Some((before, after)) => {
+            out.extend_from_slice(before);
+            out.extend_from_slice(after.get(PLAIN_STATUS..).unwrap_or_default());
+        }
+        None => out.extend_from_slice(rest),
+    }
+    if status.is_some() { STATUS_CUT } else { 0 }
+}
+
+/// Bytes of a status field that holds a one-byte code and nothing else.
+const PLAIN_STATUS: usize = 4;
+
+/// Copies the fields that are no keys from the part of a span where they may be mixed with keys.
+fn cut_front(front: &[u8], head: &SpanHead, status: Option<usize>, out: &mut Vec<u8>) {
+    let mut reader = Reader::new(front);
     let (mut from, mut kept_from) = (0, 0);
     while let Ok(Some((field, value))) = reader.next_field() {
         let is_key = match (field, value) {
             (SPAN_TRACE_ID | SPAN_SPAN_ID, Field::Bytes(_)) => true,
             // An explicit all-zero parent has no other place than the body.
-            (SPAN_PARENT, Field::Bytes(_)) => parent.is_valid(),
+            (SPAN_PARENT, Field::Bytes(_)) => head.parent.is_valid(),
             (SPAN_KIND, Field::Varint(_)) | (SPAN_START | SPAN_END, Field::Fixed64(_)) => true,
-            (SPAN_STATUS, Field::Bytes(_)) => status,
+            (SPAN_STATUS, Field::Bytes(_)) => status.is_some(),
             _ => false,
         };
         if is_key {
-            out.extend_from_slice(span.get(kept_from..from).unwrap_or_default());
+            out.extend_from_slice(front.get(kept_from..from).unwrap_or_default());
             kept_from = reader.position();
         }
         from = reader.position();
     }
-    out.extend_from_slice(span.get(kept_from..).unwrap_or_default());
-    if status { STATUS_CUT } else { 0 }
-}
-
-/// Whether the span has exactly one status and that is a one-byte code other than 0 alone.
-fn plain_status(span: &[u8]) -> bool {
-    let mut reader = Reader::new(span);
-    let (mut count, mut plain) = (0, false);
-    while let Ok(Some((field, value))) = reader.next_field() {
-        if let (SPAN_STATUS, Field::Bytes(status)) = (field, value) {
-            count += 1;
-            plain = matches!(status, [0x18, 1..=0x7f]);
-        }
-    }
-    count == 1 && plain
+    out.extend_from_slice(front.get(kept_from..).unwrap_or_default());
 }
 
 /// Appends the `Span` message of these keys and this body to `out`.

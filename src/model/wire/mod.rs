@@ -8,6 +8,7 @@
 
 pub mod fields;
 pub mod keys;
+mod plain;
 pub mod read;
 mod reader;
 mod rewrite;
@@ -17,5 +18,5 @@ mod writer;
 
 pub use reader::{Field, MAX_DEPTH, Reader, WireError};
 pub use rewrite::rewrite;
-pub use walk::{Envelope, ScopeHead, SpanHead, Walk, walk};
+pub use walk::{Envelope, MIXED, ScopeHead, SpanHead, Walk, walk};
 pub use writer::{put_bytes, put_fixed32, put_fixed64, put_message, put_varint, put_varint_field};

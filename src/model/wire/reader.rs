@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The next field's number and value, or `None` at the end of the message.
-    #[inline]
+    #[inline(always)]
     pub fn next_field(&mut self) -> Result<Option<(u32, Field<'a>)>, WireError> {
         if self.at >= self.bytes.len() {
             return Ok(None);
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         Ok(Some((number, value)))
     }
 
-    #[inline]
+    #[inline(always)]
     fn tag(&mut self) -> Result<(u32, u8), WireError> {
         let tag = self.varint()?;
         let number = u32::try_from(tag >> 3).map_err(|_| self.error("field number too large"))?;
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         Ok((number, (tag & 7) as u8))
     }
 
-    #[inline]
+    #[inline(always)]
     fn varint(&mut self) -> Result<u64, WireError> {
         if let Some(&byte) = self.bytes.get(self.at)
             && byte < 0x80
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         Err(self.error("number longer than 64 bits"))
     }
 
-    #[inline]
+    #[inline(always)]
     fn length_delimited(&mut self) -> Result<&'a [u8], WireError> {
         let length = self.varint()?;
         let end = usize::try_from(length).ok().and_then(|length| self.at.checked_add(length));

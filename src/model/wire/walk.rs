@@ -1,6 +1,7 @@
 //! One pass over a request: checks everything, notes where each span lies.
 
 use super::fields::*;
+use super::plain::{self, is_utf8};
 use super::reader::{Field, MAX_DEPTH, Reader, WireError};
 use super::schema::{Content, Message, content};
 use crate::model::{Refusals, SpanId, TraceId, time::Nanos};
@@ -22,7 +23,15 @@ pub struct SpanHead {
     /// Indices into the request's resources and scopes.
     pub resource: u32,
     pub scope: u32,
+    /// Offset in the span behind which no field with a number below 9 comes, so none that a key is made of but the
+    /// status; `MIXED` where the sender has another order.
+    pub tail: u32,
+    /// Offset in the span of its one status, which holds a code and nothing else; `MIXED` for any other.
+    pub status_at: u32,
 }
+
+/// No such offset.
+pub const MIXED: u32 = u32::MAX;
 
 /// A `ResourceSpans` without its scopes, or a `ScopeSpans` without its spans: the resource or scope itself,
 /// its schema URL and unknown fields. A range of the request, or of `Walk::side` where it lay in several pieces.
@@ -146,12 +155,13 @@ impl Walk {
                 _ => {}
             }
             if field != RESOURCE_SPANS_SCOPE_SPANS {
-                envelope.add(self, of, from, reader.position());
+                envelope.add(of, from, reader.position());
             }
             from = reader.position();
         }
+        let envelope = envelope.finish(self);
         if let Some(slot) = self.resources.get_mut(index as usize) {
-            *slot = envelope.finish();
+            *slot = envelope;
         }
         Ok(())
     }
@@ -170,12 +180,13 @@ impl Walk {
                 _ => {}
             }
             if field != SCOPE_SPANS_SPANS {
-                envelope.add(self, of, from, reader.position());
+                envelope.add(of, from, reader.position());
             }
             from = reader.position();
         }
+        let envelope = envelope.finish(self);
         if let Some(slot) = self.scopes.get_mut(index as usize) {
-            slot.envelope = envelope.finish();
+            slot.envelope = envelope;
         }
         Ok(())
     }
@@ -184,9 +195,12 @@ impl Walk {
         let before = (self.faults.links, self.faults.strings);
         let mut head =
             SpanHead { at: of.base as u32, len: of.bytes.len() as u32, resource, scope, ..SpanHead::default() };
+        let mut order = FieldOrder::default();
         let mut ids = SpanIds::default();
         let mut reader = of.reader();
+        let mut from = 0;
         while let Some((field, value)) = reader.next_field()? {
+            order.note(field, from);
             match (field, value) {
                 (SPAN_TRACE_ID, Field::Bytes(id)) => ids.trace = id,
                 (SPAN_SPAN_ID, Field::Bytes(id)) => ids.span = id,
@@ -194,10 +208,15 @@ impl Walk {
                 (SPAN_KIND, Field::Varint(kind)) => head.kind = kind as i32,
                 (SPAN_START, Field::Fixed64(time)) => head.start = time,
                 (SPAN_END, Field::Fixed64(time)) => head.end = time,
-                (SPAN_STATUS, Field::Bytes(_)) => self.status(message(&reader, value)?, &mut head)?,
+                (SPAN_STATUS, Field::Bytes(status)) => {
+                    order.note_status(status, from);
+                    self.status(message(&reader, value)?, &mut head)?;
+                }
                 _ => self.field(Message::Span, field, value, &reader, 0)?,
             }
+            from = reader.position();
         }
+        (head.tail, head.status_at) = order.finish(from);
         match ids.check() {
             Ok((trace_id, span_id, parent)) => self.spans.push(SpanHead { trace_id, span_id, parent, ..head }),
             Err(reason) => {
@@ -247,6 +266,7 @@ impl Walk {
     ) -> Result<(), WireError> {
         match (content(of, field), value) {
             (Content::Text, _) => self.text(at, value),
+            (Content::Message(Message::KeyValue), Field::Bytes(bytes)) => self.attribute(bytes, value, at, depth),
             (Content::Message(kind), Field::Bytes(_)) => self.check(kind, message(at, value)?, depth + 1),
             (Content::Varint, Field::Varint(_))
             | (Content::Fixed64, Field::Fixed64(_))
@@ -255,6 +275,16 @@ impl Walk {
             | (Content::Unknown, _) => Ok(()),
             _ => Err(at.error("wrong wire type for a known field")),
         }
+    }
+
+    #[inline]
+    fn attribute(&mut self, bytes: &[u8], value: Field<'_>, at: &Reader<'_>, depth: u32) -> Result<(), WireError> {
+        let Some(plain) = plain::attribute(bytes) else {
+            return self.check(Message::KeyValue, message(at, value)?, depth + 1);
+        };
+        let wrong = u32::from(!is_utf8(plain.key)) + u32::from(!is_utf8(plain.text));
+        self.faults.strings = self.faults.strings.saturating_add(wrong);
+        Ok(())
     }
 
     #[inline]
@@ -269,57 +299,75 @@ impl Walk {
     }
 }
 
-/// Most text is short ASCII: eight bytes at a time decide that, the rest is the library's.
-#[inline]
-fn is_utf8(text: &[u8]) -> bool {
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let (words, rest) = text.as_chunks::<8>();
-    let high = words.iter().fold(0, |high, word| high | u64::from_ne_bytes(*word));
-    let tail = rest.iter().fold(0, |high, byte| high | byte);
-    (high & HIGH == 0 && tail < 0x80) || std::str::from_utf8(text).is_ok()
+/// Where the fields of a span lie, so that cutting its keys out later need not look at all of them again.
+#[derive(Default)]
+struct FieldOrder {
+    tail: Option<u32>,
+    mixed: bool,
+    status: Option<u32>,
+}
+
+impl FieldOrder {
+    #[inline]
+    fn note(&mut self, field: u32, at: usize) {
+        if field > SPAN_END {
+            self.tail.get_or_insert(at as u32);
+        } else {
+            self.mixed |= self.tail.is_some();
+        }
+    }
+
+    /// A second status, or one that holds more than a code, stays where it is.
+    fn note_status(&mut self, status: &[u8], at: usize) {
+        let plain = matches!(status, [0x18, 1..=0x7f]);
+        self.status = Some(if plain && self.status.is_none() { at as u32 } else { MIXED });
+    }
+
+    fn finish(self, end: usize) -> (u32, u32) {
+        let tail = if self.mixed { MIXED } else { self.tail.unwrap_or(end as u32) };
+        (tail, self.status.unwrap_or(MIXED))
+    }
 }
 
 /// Collects the pieces of an envelope; copies only when there is more than one.
 #[derive(Default)]
 struct EnvelopeBuilder {
     envelope: Envelope,
+    /// All of it, once it is more than one range of the request. Kept apart from `Walk::side` until it is whole, for
+    /// envelopes of scopes come in between.
+    pieces: Vec<u8>,
 }
 
 impl EnvelopeBuilder {
     /// Adds bytes `from..to` of the message `of`.
-    fn add(&mut self, walk: &mut Walk, of: Inner<'_>, from: usize, to: usize) {
-        let at = (of.base + from) as u32;
-        let len = (to - from) as u32;
-        if self.envelope.len == 0 {
-            self.envelope = Envelope { at, len, aside: false };
-        } else if !self.envelope.aside && self.envelope.at + self.envelope.len == at {
-            self.envelope.len += len;
+    fn add(&mut self, of: Inner<'_>, from: usize, to: usize) {
+        let (at, len) = ((of.base + from) as u32, (to - from) as u32);
+        let range = &mut self.envelope;
+        if range.len == 0 {
+            *range = Envelope { at, len, aside: false };
+        } else if self.pieces.is_empty() && range.at + range.len == at {
+            range.len += len;
         } else {
-            self.set_aside(walk, of);
-            walk.side.extend_from_slice(of.bytes.get(from..to).unwrap_or_default());
-            self.envelope.len += len;
+            self.add_piece(of, from, to);
         }
     }
 
-    /// Moves what was collected so far to the end of `Walk::side`, where it can grow.
-    fn set_aside(&mut self, walk: &mut Walk, of: Inner<'_>) {
-        let Envelope { at, len, aside } = self.envelope;
-        let end = (at + len) as usize;
-        if aside && end == walk.side.len() {
-            return;
+    fn add_piece(&mut self, of: Inner<'_>, from: usize, to: usize) {
+        if self.pieces.is_empty() {
+            let first = self.envelope.at as usize - of.base;
+            let range = first..first + self.envelope.len as usize;
+            self.pieces.extend_from_slice(of.bytes.get(range).unwrap_or_default());
         }
-        let start = walk.side.len() as u32;
-        if aside {
-            walk.side.extend_from_within(at as usize..end);
-        } else {
-            let from = at as usize - of.base;
-            walk.side.extend_from_slice(of.bytes.get(from..from + len as usize).unwrap_or_default());
-        }
-        self.envelope = Envelope { at: start, len, aside: true };
+        self.pieces.extend_from_slice(of.bytes.get(from..to).unwrap_or_default());
     }
 
-    fn finish(self) -> Envelope {
-        self.envelope
+    fn finish(self, walk: &mut Walk) -> Envelope {
+        if self.pieces.is_empty() {
+            return self.envelope;
+        }
+        let at = walk.side.len() as u32;
+        walk.side.extend_from_slice(&self.pieces);
+        Envelope { at, len: self.pieces.len() as u32, aside: true }
     }
 }
 

@@ -128,7 +128,8 @@ impl Refusal {
         }
     }
 
-    /// `google.rpc.Status` with `RetryInfo`, for `grpc-status-details-bin`; empty where no delay is known (OTLP rule 67).
+    /// `google.rpc.Status` with `RetryInfo`, for `grpc-status-details-bin`; empty where no delay is known (OTLP rule
+    /// 67).
     pub fn details(&self) -> Vec<u8> {
         let Some(delay) = self.retry_after() else { return Vec::new() };
         let (mut duration, mut info, mut any) = (Vec::new(), Vec::new(), Vec::new());

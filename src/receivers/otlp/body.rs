@@ -125,7 +125,8 @@ fn gunzip(body: &[u8], limit: usize) -> Result<Bytes, Refusal> {
     Ok(inflated.into())
 }
 
-/// Takes the one message out of a unary gRPC body: a flag, a length, the message (gRPC over HTTP/2, "Length-Prefixed-Message").
+/// Takes the one message out of a unary gRPC body: a flag, a length, the message (gRPC over HTTP/2,
+/// "Length-Prefixed-Message").
 pub fn unframed(mut body: Bytes) -> Result<(bool, Bytes), Refusal> {
     let broken = |what: &str| Refusal::Undecodable(format!("gRPC frame: {what}"));
     if body.len() < 5 {

@@ -1,8 +1,9 @@
 //! The `otlp` receiver's configuration. Keys and defaults: `confighttp` and `configgrpc` of the Collector.
 
+use crate::component::NotYet;
 use crate::config::Fault;
 use crate::model::batch::MAX_BATCH_BYTES;
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer};
 
 /// The limit of a request, on the wire and inflated, where none is configured.
 const DEFAULT_LIMIT: usize = 20 << 20;
@@ -139,17 +140,6 @@ fn endpoint_fault(key: &str, endpoint: &str) -> Option<Fault> {
 
 fn limit_fault(key: &str, limit: usize) -> Option<Fault> {
     (limit > MAX_BATCH_BYTES).then(|| Fault::new(key, "at most 1 GiB"))
-}
-
-/// Stands for keys of the Collector that would have no effect here: they are refused, since a key that is accepted and
-/// ignored misleads. The fault carries the key's path.
-#[derive(Debug, Clone)]
-struct NotYet;
-
-impl<'de> Deserialize<'de> for NotYet {
-    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
-        Err(de::Error::custom("not yet supported: remove this key"))
-    }
 }
 
 fn present<'de, T, D>(value: D) -> Result<Option<T>, D::Error>

@@ -1,6 +1,6 @@
 //! OTLP/gRPC: the one unary method, framed here so that both protocols share limits and decompression. tonic's own
-//! decoder reads only the first gzip member, reserves what the sender's length says, and answers a message over the limit
-//! with OUT_OF_RANGE, which OTLP calls worth a retry.
+//! decoder reads only the first gzip member, reserves what the sender's length says, and answers a message over the
+//! limit with OUT_OF_RANGE, which OTLP calls worth a retry.
 //!
 //! Sources: OTLP specification, "OTLP/gRPC"; gRPC over HTTP/2; OTLP rules 64 to 69.
 

@@ -3,7 +3,7 @@
 use super::answer::{Answer, Encoding, Refusal};
 use crate::component::{BatchSize, Consumer, Rejection};
 use crate::model::{Batch, Ingested, Refusals, json};
-use crate::telemetry::{self, names};
+use crate::telemetry::{Meter, names};
 use bytes::Bytes;
 use metrics::{Counter, counter};
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Ingest {
     }
 
     fn decode(&self, body: Bytes, encoding: Encoding) -> Result<Ingested, Refusal> {
-        let _stage = telemetry::stage("decode");
+        let _run = self.counters.decode.start();
         decode(body, encoding).map_err(|error| Refusal::Undecodable(error.to_string()))
     }
 
@@ -85,6 +85,7 @@ struct Counters {
     undecodable: Counter,
     repaired: Counter,
     links: Counter,
+    decode: Meter,
 }
 
 impl Counters {
@@ -96,6 +97,7 @@ impl Counters {
             undecodable: of(names::RECEIVER_UNDECODABLE_REQUESTS.name),
             repaired: of(names::RECEIVER_REPAIRED_STRINGS.name),
             links: of(names::RECEIVER_DROPPED_LINKS.name),
+            decode: Meter::new("decode"),
         }
     }
 

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// A connection that has not sent its next request's head after this long is closed (HTTP), as is one that sends nothing.
+/// A connection that sends nothing for this long is closed, and over HTTP one that does not complete a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// HTTP/2 connections that do not answer a ping are closed.

@@ -83,29 +83,51 @@ impl Columns {
 struct Local<T> {
     indices: HashMap<T, u32>,
     values: Vec<T>,
-    /// Most rows use what the row before them used.
-    latest: Option<(T, u32)>,
+    /// Values met lately, by a few bits of their hash: most rows use one of these.
+    recent: [Option<(T, u32)>; RECENT],
 }
 
-impl<T> Default for Local<T> {
+const RECENT: usize = 64;
+
+impl<T: Copy> Default for Local<T> {
     fn default() -> Self {
-        Self { indices: HashMap::new(), values: Vec::new(), latest: None }
+        Self { indices: HashMap::new(), values: Vec::new(), recent: [None; RECENT] }
     }
 }
 
-impl<T: Copy + Eq + std::hash::Hash> Local<T> {
+/// A few bits that differ between neighbouring values.
+trait Slot {
+    fn slot(&self) -> usize;
+}
+
+impl Slot for u32 {
+    fn slot(&self) -> usize {
+        *self as usize % RECENT
+    }
+}
+
+impl Slot for (u64, Nanos) {
+    fn slot(&self) -> usize {
+        self.0 as usize % RECENT
+    }
+}
+
+impl<T: Copy + Eq + std::hash::Hash + Slot> Local<T> {
     fn index(&mut self, value: T) -> u64 {
-        if let Some((latest, index)) = self.latest
-            && latest == value
+        let slot = value.slot();
+        if let Some(Some((recent, index))) = self.recent.get(slot)
+            && *recent == value
         {
-            return index.into();
+            return (*index).into();
         }
         let next = self.values.len() as u32;
         let index = *self.indices.entry(value).or_insert(next);
         if index == next {
             self.values.push(value);
         }
-        self.latest = Some((value, index));
+        if let Some(recent) = self.recent.get_mut(slot) {
+            *recent = Some((value, index));
+        }
         index.into()
     }
 }

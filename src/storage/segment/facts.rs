@@ -1,8 +1,8 @@
 //! What the directory says of a trace: facts about its rows in this segment, and the judged mark.
 
 use crate::model::wire::{fields, read};
-use crate::model::{Row, TraceId, time::Nanos, time::duration};
-use std::collections::{BTreeSet, HashSet};
+use crate::model::{Row, SpanId, TraceId, time::Nanos, time::duration};
+use std::collections::HashSet;
 
 /// No span of this fragment is without a parent.
 pub const ROOT_MISSING: u16 = 1;
@@ -83,8 +83,7 @@ impl Facts {
         let mut facts =
             Self { rows: rows.len() as u32, min_start: Nanos::MAX, first_received: Nanos::MAX, ..Self::default() };
         rows.iter().for_each(|row| facts.add(row));
-        let services: BTreeSet<_> = rows.iter().map(|row| row.service).collect();
-        facts.services = services.into_iter().map(str::to_owned).collect();
+        facts.services = services(rows);
         if has_orphans(rows) {
             facts.flags |= ORPHANS;
         }
@@ -120,9 +119,24 @@ impl Facts {
     }
 }
 
+/// The services of these rows, sorted, each once.
+fn services(rows: &[FactRow<'_>]) -> Vec<String> {
+    let mut names: Vec<_> = rows.iter().map(|row| row.service).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(str::to_owned).collect()
+}
+
 fn has_orphans(rows: &[FactRow<'_>]) -> bool {
+    let orphan =
+        |known: &dyn Fn(SpanId) -> bool| rows.iter().any(|row| row.row.parent.is_valid() && !known(row.row.parent));
+    // Up to here, looking at every row is quicker than a set.
+    const FEW: usize = 24;
+    if rows.len() <= FEW {
+        return orphan(&|id| rows.iter().any(|row| row.row.span_id == id));
+    }
     let ids: HashSet<_> = rows.iter().map(|row| row.row.span_id).collect();
-    rows.iter().any(|row| row.row.parent.is_valid() && !ids.contains(&row.row.parent))
+    orphan(&|id| ids.contains(&id))
 }
 
 /// The 56 bits of a trace id that W3C level 2 calls random.
@@ -140,7 +154,6 @@ fn random_of_state(state: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::SpanId;
 
     fn row(id: u8, parent: u8, start: Nanos, end: Nanos) -> Row {
         Row { span_id: SpanId([id; 8]), parent: SpanId([parent; 8]), start, end, received: 50, ..Row::default() }

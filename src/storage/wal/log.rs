@@ -21,7 +21,7 @@ pub enum LogError {
     /// The log has all the bytes it may have. Nothing was written.
     #[error("the log is full")]
     Full,
-    /// No new file could be made. Nothing was written; the file in use is untouched.
+    /// No new file could be made. Nothing was written; the file in use is as it was, though it may take nothing more.
     #[error("cannot make a log file: {0}")]
     NoFile(io::Error),
     /// Writing or syncing failed; a new file says where the old one ends. What was tried will not come back.
@@ -61,6 +61,8 @@ struct Current {
     /// Where the next frame goes; all before it is durable.
     end: u64,
     last_lsn: u64,
+    /// A successor may have a name and say where this file ends: nothing is written behind that any more.
+    succeeded: bool,
 }
 
 /// A log file that is not written to.
@@ -90,8 +92,9 @@ impl Log {
         store: [u8; 16],
         found: Inherited,
     ) -> io::Result<Self> {
-        let nowhere =
-            Current { file: Arc::new(Nowhere), id: 0, seed: Seed::new(&store, 0), size: 0, end: 0, last_lsn: 0 };
+        let seed = Seed::new(&store, 0);
+        let file = Arc::new(Nowhere);
+        let nowhere = Current { file, id: 0, seed, size: 0, end: 0, last_lsn: 0, succeeded: false };
         let closed = found.closed.into();
         let mut log = Self {
             disk,
@@ -130,7 +133,8 @@ impl Log {
     /// Bytes of frames that can still be written before the log is full.
     pub fn room(&self) -> u64 {
         let files = self.options.max_size.saturating_sub(self.in_use()) / self.options.file_size;
-        (self.current.size - self.current.end) + files * (self.options.file_size - HEADER_PAGE)
+        let here = if self.current.succeeded { 0 } else { self.current.size - self.current.end };
+        here + files * (self.options.file_size - HEADER_PAGE)
     }
 
     pub fn next_file_id(&self) -> u64 {
@@ -139,7 +143,7 @@ impl Log {
 
     /// Whether a frame of this size fits into the current file.
     pub fn fits(&self, frame_size: u64) -> bool {
-        self.current.end + frame_size <= self.current.size
+        !self.current.succeeded && self.current.end + frame_size <= self.current.size
     }
 
     /// Closes the current file and begins one in which a frame of `frame_size` fits.
@@ -199,11 +203,14 @@ impl Log {
         let header = FileHeader { store: self.store, id, size, first_lsn, previous };
         write_all_at(&*file, &mut [IoSlice::new(&header.encode())], 0)?;
         file.sync()?;
+        // A rename that fails, or is not synced, may be found after a crash nevertheless.
+        self.current.succeeded = true;
         self.disk.rename(&self.layout.spare(spare), &self.layout.log(id))?;
         self.disk.sync_dir(&self.layout.wal)?;
         self.next_id += 1;
         let seed = Seed::new(&self.store, id);
-        Ok(Current { file, id, seed, size, end: HEADER_PAGE, last_lsn: first_lsn.saturating_sub(1) })
+        let last_lsn = first_lsn.saturating_sub(1);
+        Ok(Current { file, id, seed, size, end: HEADER_PAGE, last_lsn, succeeded: false })
     }
 
     /// A spare of this size, or a new file; with the id in its name.

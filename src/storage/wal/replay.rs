@@ -138,8 +138,11 @@ impl Replay {
         let mut expected = file.header.map(|header| header.first_lsn);
         let mut last = None;
         while let Some((skipped, frame)) = scan.next_frame() {
-            let first = expected.unwrap_or(frame.lsn);
-            self.note_hole(file, skipped, scan.at, first, frame.lsn.saturating_sub(first));
+            // An end mark has the LSN of the last frame.
+            let here = frame.lsn.saturating_add(u64::from(frame.kind == FrameKind::End));
+            let first = expected.unwrap_or(here);
+            self.note_hole(file, skipped, scan.at, first, here.saturating_sub(first));
+            self.next_lsn = self.next_lsn.max(frame.lsn.saturating_add(1));
             self.durable = self.durable.max(frame.durable);
             self.latest = self.latest.max(frame.received);
             let at = scan.at;
@@ -148,7 +151,6 @@ impl Replay {
                 break;
             }
             (last, expected) = (Some(frame.lsn), Some(frame.lsn.saturating_add(1)));
-            self.next_lsn = self.next_lsn.max(frame.lsn.saturating_add(1));
             if frame.lsn >= position {
                 let payload = Bytes::copy_from_slice(frame_payload(scan.bytes, at, &frame));
                 let (path, offset) = (file.path.clone(), at as u64);

@@ -6,7 +6,7 @@ use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
 use prost::Message;
-use sluice::model::wire::{keys, put_varint_field};
+use sluice::model::wire::{SpanHead, keys, put_varint_field};
 use sluice::model::{Batch, Row, TraceId};
 use sluice::storage::WalOptions;
 use sluice::storage::codec::crc;
@@ -126,7 +126,7 @@ fn trace(number: u64, spans: Vec<Span>, mark: Mark) -> Trace {
             received,
         })
         .collect();
-    let cut: Vec<_> = batch.spans().iter().map(|head| cut(batch.span_bytes(head), head.parent)).collect();
+    let cut: Vec<_> = batch.spans().iter().map(|head| cut(batch.span_bytes(head), head)).collect();
     let fact_rows: Vec<_> = rows.iter().zip(&cut).map(|(row, (_, body))| FactRow { row, body, service }).collect();
     let facts = Facts::of(id, &fact_rows);
     Trace { id, batch, spans, rows, cut, facts, mark }
@@ -145,9 +145,9 @@ fn batch(service: &str, spans: &[Span]) -> Batch {
     Batch::from_otlp(request.into()).unwrap().batch
 }
 
-fn cut(span: &[u8], parent: sluice::model::SpanId) -> (u8, Vec<u8>) {
+fn cut(span: &[u8], head: &SpanHead) -> (u8, Vec<u8>) {
     let mut body = Vec::new();
-    (keys::cut(span, parent, &mut body), body)
+    (keys::cut(span, head, &mut body), body)
 }
 
 /// The segment of [`traces`], on a disk of its own.
