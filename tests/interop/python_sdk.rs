@@ -5,6 +5,7 @@ use crate::python;
 use crate::support::daemon::Daemon;
 use crate::support::http::Sender;
 use serde_json::{Value, json};
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,17 +16,25 @@ enum Protocol {
     Http,
 }
 
-/// Runs the example, which ends well only when the SDK's flush succeeded; the id of its trace.
+/// Runs the example, which ends well only when the SDK flushed and every export was answered with success; the id of
+/// its trace.
 fn send(python: &Path, daemon: &Daemon, protocol: Protocol) -> String {
-    let (name, address) = match protocol {
-        Protocol::Grpc => ("grpc", daemon.grpc),
-        Protocol::Http => ("http/protobuf", daemon.http),
+    let address = match protocol {
+        Protocol::Grpc => daemon.grpc,
+        Protocol::Http => daemon.http,
+    };
+    python::run(&mut example(python, protocol, address)).unwrap().trim().to_owned()
+}
+
+fn example(python: &Path, protocol: Protocol, address: SocketAddr) -> Command {
+    let name = match protocol {
+        Protocol::Grpc => "grpc",
+        Protocol::Http => "http/protobuf",
     };
     let mut command = Command::new(python);
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/send_traces.py"));
     command.env("OTEL_EXPORTER_OTLP_PROTOCOL", name).env("OTEL_EXPORTER_OTLP_ENDPOINT", format!("http://{address}"));
-    let printed = python::run(&mut command).unwrap();
-    printed.trim().to_owned()
+    command
 }
 
 fn read(daemon: &Daemon, id: &str) -> (u16, String) {
@@ -132,6 +141,18 @@ fn both_protocols_of_the_sdk_are_read_back_as_sent_and_survive_a_restart() {
     setting.start_again();
     let after: Vec<_> = ids.iter().map(|id| read(&setting.daemon, id)).collect();
     assert_eq!(after, before);
+}
+
+/// Otherwise the tests below would call a flush good that delivered nothing.
+#[test]
+fn the_example_fails_where_nobody_listens() {
+    let Some(python) = python::interpreter() else { return };
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for protocol in [Protocol::Grpc, Protocol::Http] {
+        let mut command = example(&python, protocol, nobody);
+        let error = python::run(command.env("OTEL_EXPORTER_OTLP_TIMEOUT", "1")).unwrap_err();
+        assert!(error.contains("not delivered"), "{protocol:?}: {error}");
+    }
 }
 
 #[test]
