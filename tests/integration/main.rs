@@ -9,6 +9,7 @@ mod life_cycle;
 mod pipelines;
 mod reading;
 mod round_trip;
+mod same_answer;
 #[path = "../support/mod.rs"]
 mod shared;
 mod support;
