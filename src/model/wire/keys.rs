@@ -8,24 +8,10 @@ use super::fields::*;
 use super::reader::{Field, Reader};
 use super::walk::{MIXED, SpanHead};
 use super::writer::{put_bytes, put_fixed64, put_varint_field};
-use crate::model::{SpanId, TraceId, time::Nanos};
+use crate::model::{Row, TraceId};
 
 /// The status was cut out of the body: it held a code and nothing else.
 pub const STATUS_CUT: u8 = 1;
-
-/// The keys of a span, and which of them its body no longer holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Keys {
-    pub trace_id: TraceId,
-    pub span_id: SpanId,
-    pub parent: SpanId,
-    pub start: Nanos,
-    pub end: Nanos,
-    pub kind: i32,
-    pub status: i32,
-    /// `STATUS_CUT` or 0.
-    pub shape: u8,
-}
 
 /// Appends the body of a walked `Span` message to `out` and gives its shape.
 pub fn cut(span: &[u8], head: &SpanHead, out: &mut Vec<u8>) -> u8 {
@@ -69,24 +55,24 @@ fn cut_front(front: &[u8], head: &SpanHead, status: Option<usize>, out: &mut Vec
     out.extend_from_slice(front.get(kept_from..).unwrap_or_default());
 }
 
-/// Appends the `Span` message of these keys and this body to `out`.
-pub fn join(keys: &Keys, body: &[u8], out: &mut Vec<u8>) {
-    put_bytes(out, SPAN_TRACE_ID, &keys.trace_id.0);
-    put_bytes(out, SPAN_SPAN_ID, &keys.span_id.0);
-    if keys.parent.is_valid() {
-        put_bytes(out, SPAN_PARENT, &keys.parent.0);
+/// Appends the `Span` message of these keys, this shape and this body to `out`.
+pub fn join(trace_id: TraceId, row: &Row, shape: u8, body: &[u8], out: &mut Vec<u8>) {
+    put_bytes(out, SPAN_TRACE_ID, &trace_id.0);
+    put_bytes(out, SPAN_SPAN_ID, &row.span_id.0);
+    if row.parent.is_valid() {
+        put_bytes(out, SPAN_PARENT, &row.parent.0);
     }
-    if keys.kind != 0 {
-        put_varint_field(out, SPAN_KIND, i64::from(keys.kind) as u64);
+    if row.kind != 0 {
+        put_varint_field(out, SPAN_KIND, i64::from(row.kind) as u64);
     }
-    if keys.start != 0 {
-        put_fixed64(out, SPAN_START, keys.start);
+    if row.start != 0 {
+        put_fixed64(out, SPAN_START, row.start);
     }
-    if keys.end != 0 {
-        put_fixed64(out, SPAN_END, keys.end);
+    if row.end != 0 {
+        put_fixed64(out, SPAN_END, row.end);
     }
-    if keys.shape & STATUS_CUT != 0 {
-        put_bytes(out, SPAN_STATUS, &[0x18, keys.status as u8]);
+    if shape & STATUS_CUT != 0 {
+        put_bytes(out, SPAN_STATUS, &[0x18, row.status as u8]);
     }
     out.extend_from_slice(body);
 }

@@ -3,8 +3,9 @@
 use super::bytes::{request_of, span};
 use super::real_requests;
 use proptest::prelude::*;
-use sluice::model::Batch;
-use sluice::model::wire::keys::{Keys, cut, join};
+use sluice::model::{Batch, Row};
+
+use sluice::model::wire::keys::{cut, join};
 use sluice::model::wire::{Field, Reader, SpanHead, fields::*};
 
 /// A span as protobuf means it: of each key the last value, defaults as if absent; all other fields as they are.
@@ -41,10 +42,11 @@ impl Canonical {
 
 /// Cuts and joins; gives body and joined span.
 fn cut_and_joined(span: &[u8], head: &SpanHead) -> (Vec<u8>, Vec<u8>) {
-    let SpanHead { trace_id, span_id, parent, start, end, kind, status, .. } = *head;
+    let SpanHead { span_id, parent, start, end, kind, status, .. } = *head;
+    let row = Row { span_id, parent, start, end, kind, status, ..Row::default() };
     let (mut body, mut joined) = (Vec::new(), Vec::new());
     let shape = cut(span, head, &mut body);
-    join(&Keys { trace_id, span_id, parent, start, end, kind, status, shape }, &body, &mut joined);
+    join(head.trace_id, &row, shape, &body, &mut joined);
     (body, joined)
 }
 

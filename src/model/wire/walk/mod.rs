@@ -1,10 +1,19 @@
 //! One pass over a request: checks everything, notes where each span lies.
 
+mod envelope;
+mod ids;
+mod order;
+
+pub(super) use ids::LinkIds;
+
 use super::fields::*;
 use super::plain::{self, is_utf8};
 use super::reader::{Field, MAX_DEPTH, Reader, WireError};
 use super::schema::{Content, Message, content};
 use crate::model::{Refusals, SpanId, TraceId, time::Nanos};
+use envelope::EnvelopeBuilder;
+use ids::SpanIds;
+use order::FieldOrder;
 
 /// The keys of one span and the place of its bytes in the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -296,131 +305,5 @@ impl Walk {
             self.faults.strings = self.faults.strings.saturating_add(1);
         }
         Ok(())
-    }
-}
-
-/// Where the fields of a span lie, so that cutting its keys out later need not look at all of them again.
-#[derive(Default)]
-struct FieldOrder {
-    tail: Option<u32>,
-    mixed: bool,
-    status: Option<u32>,
-}
-
-impl FieldOrder {
-    #[inline]
-    fn note(&mut self, field: u32, at: usize) {
-        if field > SPAN_END {
-            self.tail.get_or_insert(at as u32);
-        } else {
-            self.mixed |= self.tail.is_some();
-        }
-    }
-
-    /// A second status, or one that holds more than a code, stays where it is.
-    fn note_status(&mut self, status: &[u8], at: usize) {
-        let plain = matches!(status, [0x18, 1..=0x7f]);
-        self.status = Some(if plain && self.status.is_none() { at as u32 } else { MIXED });
-    }
-
-    fn finish(self, end: usize) -> (u32, u32) {
-        let tail = if self.mixed { MIXED } else { self.tail.unwrap_or(end as u32) };
-        (tail, self.status.unwrap_or(MIXED))
-    }
-}
-
-/// Collects the pieces of an envelope; copies only when there is more than one.
-#[derive(Default)]
-struct EnvelopeBuilder {
-    envelope: Envelope,
-    /// All of it, once it is more than one range of the request. Kept apart from `Walk::side` until it is whole, for
-    /// envelopes of scopes come in between.
-    pieces: Vec<u8>,
-}
-
-impl EnvelopeBuilder {
-    /// Adds bytes `from..to` of the message `of`.
-    fn add(&mut self, of: Inner<'_>, from: usize, to: usize) {
-        let (at, len) = ((of.base + from) as u32, (to - from) as u32);
-        let range = &mut self.envelope;
-        if range.len == 0 {
-            *range = Envelope { at, len, aside: false };
-        } else if self.pieces.is_empty() && range.at + range.len == at {
-            range.len += len;
-        } else {
-            self.add_piece(of, from, to);
-        }
-    }
-
-    fn add_piece(&mut self, of: Inner<'_>, from: usize, to: usize) {
-        if self.pieces.is_empty() {
-            let first = self.envelope.at as usize - of.base;
-            let range = first..first + self.envelope.len as usize;
-            self.pieces.extend_from_slice(of.bytes.get(range).unwrap_or_default());
-        }
-        self.pieces.extend_from_slice(of.bytes.get(from..to).unwrap_or_default());
-    }
-
-    fn finish(self, walk: &mut Walk) -> Envelope {
-        if self.pieces.is_empty() {
-            return self.envelope;
-        }
-        let at = walk.side.len() as u32;
-        walk.side.extend_from_slice(&self.pieces);
-        Envelope { at, len: self.pieces.len() as u32, aside: true }
-    }
-}
-
-/// The ids of a span as sent.
-#[derive(Default)]
-struct SpanIds<'a> {
-    trace: &'a [u8],
-    span: &'a [u8],
-    parent: &'a [u8],
-}
-
-impl SpanIds<'_> {
-    /// The ids, or a sentence about the first bad one.
-    fn check(&self) -> Result<(TraceId, SpanId, SpanId), String> {
-        let trace = TraceId::from_bytes(self.trace).ok_or_else(|| explain("trace id", self.trace, 16))?;
-        let span = SpanId::from_bytes(self.span).ok_or_else(|| explain("span id", self.span, 8))?;
-        let parent = match self.parent {
-            [] => SpanId::default(),
-            id => SpanId(id.try_into().map_err(|_| explain("parent span id", id, 8))?),
-        };
-        Ok((trace, span, parent))
-    }
-}
-
-/// Why an id is refused, and the usual cause where it can be seen.
-fn explain(what: &str, id: &[u8], expected: usize) -> String {
-    match id.len() {
-        0 => format!("{what} is missing"),
-        length if length == expected => format!("{what} is all zero"),
-        length if length == 2 * expected && id.iter().all(u8::is_ascii_hexdigit) => {
-            format!("{what} has {length} bytes instead of {expected}: it looks like hex text")
-        }
-        length => format!("{what} has {length} bytes instead of {expected}"),
-    }
-}
-
-/// The ids of a link as sent.
-#[derive(Default)]
-pub(super) struct LinkIds {
-    trace: bool,
-    span: bool,
-}
-
-impl LinkIds {
-    pub(super) fn note(&mut self, field: u32, id: &[u8]) {
-        match field {
-            LINK_TRACE_ID => self.trace = TraceId::from_bytes(id).is_some(),
-            LINK_SPAN_ID => self.span = SpanId::from_bytes(id).is_some(),
-            _ => {}
-        }
-    }
-
-    pub(super) fn valid(&self) -> bool {
-        self.trace && self.span
     }
 }

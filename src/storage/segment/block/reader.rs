@@ -1,0 +1,204 @@
+//! A block on its way back: checked, decompressed, its columns put together into rows.
+
+use super::{NO_PARENT, PARENT_BY_ID, PARENT_BY_INDEX};
+use crate::model::wire::keys;
+use crate::model::{Row, SpanId, TraceId, time::Nanos};
+use crate::storage::codec::{Decoder, Malformed, crc};
+use crate::storage::segment::Codec;
+use crate::storage::segment::table::ContentHash;
+
+/// A block read back.
+#[derive(Debug, Default)]
+pub struct Block {
+    pub runs: Vec<Run>,
+    pub rows: Vec<BlockRow>,
+    pub resources: Vec<ContentHash>,
+    pub scopes: Vec<ContentHash>,
+    pub flags: u8,
+    raw: Vec<u8>,
+}
+
+/// One run of a block.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub trace_id: TraceId,
+    /// Its rows among those of the block.
+    pub rows: std::ops::Range<usize>,
+}
+
+/// One row of a block.
+#[derive(Debug, Clone, Default)]
+pub struct BlockRow {
+    pub row: Row,
+    pub shape: u8,
+    /// Indices into the block's names.
+    pub resource: u32,
+    pub scope: u32,
+    body: std::ops::Range<usize>,
+}
+
+/// The checksum does not fit the bytes, or they make no sense in spite of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BadBlock(pub &'static str);
+
+impl From<Malformed> for BadBlock {
+    fn from(_: Malformed) -> Self {
+        Self("malformed block")
+    }
+}
+
+impl Block {
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadBlock> {
+        let mut header = Decoder::new(bytes);
+        let stored = header.u32()?;
+        if stored != crc(&[header.rest()]) {
+            return Err(BadBlock("block checksum does not match"));
+        }
+        if header.u32()? as usize != bytes.len() {
+            return Err(BadBlock("block length does not match"));
+        }
+        let (codec, flags) = (header.u8()?, header.u8()?);
+        header.bytes(2)?;
+        let (raw_len, runs, rows) = (header.u32()? as usize, header.u32()? as usize, header.u32()? as usize);
+        let (resources, scopes) = (header.u32()? as usize, header.u32()? as usize);
+        header.bytes(8)?;
+        let mut block = Self { flags, resources: hashes(&mut header, resources)?, ..Self::default() };
+        block.scopes = hashes(&mut header, scopes)?;
+        let codec = Codec::from_u8(codec).ok_or(BadBlock("unknown block codec"))?;
+        block.raw = codec.decompress(header.rest(), raw_len).ok_or(BadBlock("block does not decompress"))?;
+        let raw = std::mem::take(&mut block.raw);
+        block.decode_columns(&raw, runs, rows)?;
+        block.raw = raw;
+        Ok(block)
+    }
+
+    fn decode_columns(&mut self, raw: &[u8], runs: usize, rows: usize) -> Result<(), BadBlock> {
+        // Every row takes more than one byte of the columns: a larger count is not worth allocating for.
+        if runs > raw.len() || rows > raw.len() {
+            return Err(BadBlock("block counts do not match"));
+        }
+        let mut columns = Decoder::new(raw);
+        let bases = self.decode_runs(&mut columns, runs, rows)?;
+        let arrivals = get_arrivals(&mut columns)?;
+        self.rows = vec![BlockRow::default(); rows];
+        for row in &mut self.rows {
+            row.row.span_id = SpanId(columns.array()?);
+        }
+        self.decode_parents(&mut columns)?;
+        for (run, base) in self.runs.iter().zip(bases) {
+            for row in self.rows.get_mut(run.rows.clone()).unwrap_or_default() {
+                row.row.start = base.wrapping_add(columns.varint()?);
+            }
+        }
+        self.decode_rest(&mut columns, &arrivals)
+    }
+
+    fn decode_runs(&mut self, columns: &mut Decoder<'_>, runs: usize, rows: usize) -> Result<Vec<Nanos>, BadBlock> {
+        let mut bases = Vec::with_capacity(runs);
+        let mut from = 0usize;
+        for _ in 0..runs {
+            let trace_id = TraceId(columns.array()?);
+            let count: usize = columns.small()?;
+            let to = from.checked_add(count).filter(|&to| to <= rows).ok_or(BadBlock("run lengths do not match"))?;
+            self.runs.push(Run { trace_id, rows: from..to });
+            bases.push(columns.varint()?);
+            from = to;
+        }
+        if from == rows { Ok(bases) } else { Err(BadBlock("run lengths do not match")) }
+    }
+
+    fn decode_parents(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadBlock> {
+        for run in &self.runs {
+            let rows = self.rows.get_mut(run.rows.clone()).unwrap_or_default();
+            let ids: Vec<_> = rows.iter().map(|row| row.row.span_id).collect();
+            for row in rows {
+                row.row.parent = match columns.varint()? {
+                    NO_PARENT => SpanId::default(),
+                    PARENT_BY_ID => SpanId(columns.array()?),
+                    index => *ids.get((index - PARENT_BY_INDEX) as usize).ok_or(BadBlock("parent out of range"))?,
+                };
+            }
+        }
+        Ok(())
+    }
+
+    fn decode_rest(&mut self, columns: &mut Decoder<'_>, arrivals: &[(u64, Nanos)]) -> Result<(), BadBlock> {
+        for row in &mut self.rows {
+            row.row.end = row.row.start.wrapping_add(columns.signed()? as u64);
+        }
+        for row in &mut self.rows {
+            row.row.kind = columns.small::<u32>()? as i32;
+        }
+        for row in &mut self.rows {
+            row.row.status = columns.small::<u32>()? as i32;
+        }
+        for row in &mut self.rows {
+            row.shape = columns.u8()?;
+        }
+        for row in &mut self.rows {
+            row.resource = columns.small()?;
+        }
+        for row in &mut self.rows {
+            row.scope = columns.small()?;
+        }
+        for row in &mut self.rows {
+            let arrival: usize = columns.small()?;
+            (row.row.lsn, row.row.received) = *arrivals.get(arrival).ok_or(BadBlock("arrival out of range"))?;
+        }
+        for row in &mut self.rows {
+            row.row.place = columns.small()?;
+        }
+        self.decode_bodies(columns)
+    }
+
+    fn decode_bodies(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadBlock> {
+        let mut lengths = Vec::with_capacity(self.rows.len());
+        for _ in 0..self.rows.len() {
+            lengths.push(columns.small::<usize>()?);
+        }
+        let mut from = columns.position();
+        let end = from.saturating_add(columns.rest().len());
+        for (row, length) in self.rows.iter_mut().zip(lengths) {
+            let to = from.checked_add(length).filter(|&to| to <= end).ok_or(BadBlock("body out of range"))?;
+            row.body = from..to;
+            from = to;
+        }
+        if from == end { Ok(()) } else { Err(BadBlock("bytes behind the last body")) }
+    }
+
+    /// The run of a trace in this block.
+    pub fn run(&self, id: TraceId) -> Option<&Run> {
+        let index = self.runs.binary_search_by_key(&id, |run| run.trace_id).ok()?;
+        self.runs.get(index)
+    }
+
+    /// The bytes of a row that its keys leave.
+    pub fn body(&self, row: &BlockRow) -> &[u8] {
+        self.raw.get(row.body.clone()).unwrap_or_default()
+    }
+
+    /// The `Span` message of a row.
+    pub fn span(&self, trace_id: TraceId, row: &BlockRow) -> Vec<u8> {
+        let body = self.body(row);
+        let mut out = Vec::with_capacity(body.len() + 80);
+        keys::join(trace_id, &row.row, row.shape, body, &mut out);
+        out
+    }
+}
+
+fn hashes(fields: &mut Decoder<'_>, count: usize) -> Result<Vec<ContentHash>, BadBlock> {
+    let bytes = fields.bytes(count.saturating_mul(16))?;
+    Ok(bytes.as_chunks::<16>().0.iter().map(|hash| ContentHash(*hash)).collect())
+}
+
+fn get_arrivals(columns: &mut Decoder<'_>) -> Result<Vec<(u64, Nanos)>, BadBlock> {
+    let count: usize = columns.small()?;
+    let mut arrivals = Vec::new();
+    let mut before = (0u64, 0u64);
+    for _ in 0..count {
+        before.0 = before.0.wrapping_add(columns.signed()? as u64);
+        before.1 = before.1.wrapping_add(columns.signed()? as u64);
+        arrivals.push(before);
+    }
+    Ok(arrivals)
+}
