@@ -6,7 +6,7 @@ use crate::graph::STOP_DEADLINE;
 use anyhow::{Context, bail};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Runs `config` until SIGINT or SIGTERM, then drains; a second signal ends at once. `greet` prints to standard output
+/// Runs `config` until SIGINT, SIGTERM or SIGHUP, then drains; a second signal ends at once. `greet` prints to standard output
 /// where to send and where to look, once it is ready.
 ///
 /// Errors: what kept it from starting, or what had not stopped when the deadline was over.
@@ -45,16 +45,21 @@ async fn drain(app: &App, signals: &mut Signals) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The two signals that ask for a stop.
+/// The signals that ask for a stop. A terminal that is closed sends SIGHUP.
 struct Signals {
     interrupt: Signal,
     terminate: Signal,
+    hangup: Signal,
 }
 
 impl Signals {
     fn listen() -> anyhow::Result<Self> {
         let listen = |kind| signal(kind).context("cannot listen for signals");
-        Ok(Self { interrupt: listen(SignalKind::interrupt())?, terminate: listen(SignalKind::terminate())? })
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hangup: listen(SignalKind::hangup())?,
+        })
     }
 
     /// The name of the next one.
@@ -62,6 +67,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => "SIGINT",
             _ = self.terminate.recv() => "SIGTERM",
+            _ = self.hangup.recv() => "SIGHUP",
         }
     }
 }

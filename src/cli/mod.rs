@@ -22,7 +22,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run the pipelines until SIGINT or SIGTERM, then drain (what happens without a command)
+    /// Run the pipelines until SIGINT, SIGTERM or SIGHUP, then drain (what happens without a command)
     Run(Sources),
     /// Check a configuration: silent when it is good, else every fault on a line of its own
     Validate(Sources),

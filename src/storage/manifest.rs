@@ -174,7 +174,8 @@ fn get_file(fields: &mut Decoder<'_>) -> Result<LiveFile, Malformed> {
 pub enum Found {
     /// Neither copy exists.
     Nothing,
-    Manifest(Manifest),
+    /// The newer readable copy, and a sentence for each that cannot be read.
+    Manifest(Manifest, Vec<String>),
 }
 
 /// Reads the manifest of a directory.
@@ -182,22 +183,29 @@ pub enum Found {
 /// Errors: copies exist and none can be read; a copy was written by a newer version.
 pub fn load(disk: &dyn Disk, layout: &Layout) -> Result<Found, StorageError> {
     let mut best: Option<Manifest> = None;
+    let mut notes = Vec::new();
     let mut damaged = false;
     for name in MANIFESTS {
         let path = layout.root.join(name);
         let bytes = match read_file(disk, &path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                notes.push(format!("{}: gone; the other copy of the manifest is used", path.display()));
+                continue;
+            }
             other => other.map_err(StorageError::io(&path, "reading"))?,
         };
         match Manifest::decode(&bytes) {
             Ok(manifest) if best.as_ref().is_none_or(|best| manifest.epoch > best.epoch) => best = Some(manifest),
             Ok(_) => {}
             Err(BadManifest::Version(found)) => return Err(StorageError::NewerFormat { path, found, known: VERSION }),
-            Err(BadManifest::Damaged) => damaged = true,
+            Err(BadManifest::Damaged) => {
+                notes.push(format!("{}: damaged; the other copy of the manifest is used", path.display()));
+                damaged = true;
+            }
         }
     }
     match best {
-        Some(manifest) => Ok(Found::Manifest(manifest)),
+        Some(manifest) => Ok(Found::Manifest(manifest, notes)),
         None if damaged => {
             Err(StorageError::damaged(&layout.root.join(MANIFESTS[0]), 0, "no copy of the manifest can be read"))
         }

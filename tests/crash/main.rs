@@ -4,6 +4,7 @@ mod fault_matrix;
 mod kill;
 mod log;
 mod model;
+mod old_manifest;
 mod rotation;
 #[path = "../support/mod.rs"]
 mod support;

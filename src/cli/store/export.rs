@@ -38,7 +38,7 @@ fn parse_id(text: &str) -> Result<TraceId, String> {
 impl Export {
     pub fn execute(&self) -> Result<(), Failure> {
         let store = self.directory.open()?;
-        let mut warnings = super::holes(&store);
+        let mut warnings = super::found_damage(&store);
         let mut out = Requests::new(self.format);
         let written = match self.trace {
             Some(id) => {

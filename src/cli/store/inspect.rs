@@ -83,7 +83,7 @@ impl Report {
     fn of(directory: &str, store: &OpenStore) -> Self {
         let Summary { segments, unjudged_segments, memtable_spans, spans, traces, segment_bytes, times, warnings } =
             summarize(super::snapshot(store));
-        let mut damage = super::holes(store);
+        let mut damage = super::found_damage(store);
         damage.extend(warnings);
         Self {
             directory: directory.to_owned(),
@@ -116,7 +116,7 @@ impl Report {
             ("segments", format!("{} ({} with unjudged traces)", self.segments, self.unjudged_segments)),
             ("in the log only", format!("{} spans", self.memtable_spans)),
             ("bytes", format!("{} ({} in segments, {} in log files)", self.bytes, self.segment_bytes, self.wal_bytes)),
-            ("damage", format!("{} places", self.damage.len())),
+            ("damage", format!("{} places; blocks are read by store export only", self.damage.len())),
         ];
         rows.iter().for_each(|(name, value)| text.push_str(&format!("{name:<16} {value}\n")));
         self.damage.iter().for_each(|place| text.push_str(&format!("  {place}\n")));

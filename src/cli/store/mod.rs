@@ -7,6 +7,7 @@ use super::Failure;
 use crate::storage::disk::SystemDisk;
 use crate::storage::{OpenStore, Snapshot, StorageError};
 use clap::Subcommand;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
@@ -44,9 +45,10 @@ fn open(path: &Path) -> Result<OpenStore, StorageError> {
     OpenStore::open(path, &SystemDisk)
 }
 
-/// What of the log could not be read, a sentence each.
-fn holes(store: &OpenStore) -> Vec<String> {
-    store.found.holes.iter().map(ToString::to_string).collect()
+/// What of the log and the manifest could not be read, a sentence each.
+fn found_damage(store: &OpenStore) -> Vec<String> {
+    let holes = store.found.holes.iter().map(ToString::to_string);
+    store.found.notes.iter().cloned().chain(holes).collect()
 }
 
 /// Everything that is wrong with what was read, on standard error; an error when there is any.
@@ -54,8 +56,10 @@ fn complain(warnings: &[String]) -> Result<(), Failure> {
     if warnings.is_empty() {
         return Ok(());
     }
-    let mut lines = warnings.to_vec();
-    lines.push(format!("{} places could not be read; what is said above is without them", warnings.len()));
+    // One damaged block is met by every trace in it.
+    let mut known = BTreeSet::new();
+    let mut lines: Vec<_> = warnings.iter().filter(|warning| known.insert(*warning)).cloned().collect();
+    lines.push(format!("{} places could not be read; what was written is without them", lines.len()));
     Err(lines)
 }
 

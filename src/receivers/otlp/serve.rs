@@ -11,6 +11,7 @@ use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream, lookup_host};
 use tokio_util::sync::CancellationToken;
@@ -25,6 +26,11 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Room for a usual batch without waiting for the receiver: hyper's own 64 KiB stop a sender every few spans.
 const WINDOW: u32 = 4 << 20;
+
+/// After a stop: how long a connection without a request in hand may take to end by itself, and one with a request to
+/// complete it. Both well within the time a whole stop has: a silent sender must not keep others from draining.
+const STOP_IDLE: Duration = Duration::from_secs(1);
+const STOP_BUSY: Duration = Duration::from_secs(10);
 
 /// The pause after a failed accept: it mostly means no free file descriptors, and those take a moment.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -90,7 +96,8 @@ async fn connection<H: Handler>(stream: TcpStream, handler: Arc<H>, stop: Cancel
     // Small answers should not wait for more to come; a socket that refuses the option still works.
     let _ = stream.set_nodelay(true);
     let hang_up = CancellationToken::new();
-    let service = service_fn(|request| answer(handler.clone(), hang_up.clone(), request));
+    let requests = Arc::new(AtomicUsize::new(0));
+    let service = service_fn(|request| counted(requests.clone(), answer(handler.clone(), hang_up.clone(), request)));
     let builder = builder(H::PROTOCOL);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
@@ -99,7 +106,19 @@ async fn connection<H: Handler>(stream: TcpStream, handler: Arc<H>, stop: Cancel
         _ = connection.as_mut() => return,
         () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
     }
-    let _ = hang_up.run_until_cancelled(connection).await;
+    let drained = hang_up.run_until_cancelled(tokio::time::timeout(STOP_IDLE, connection.as_mut()));
+    let ended = !matches!(drained.await, Some(Err(_)));
+    if !ended && requests.load(Ordering::Relaxed) > 0 {
+        let _ = hang_up.run_until_cancelled(tokio::time::timeout(STOP_BUSY, connection)).await;
+    }
+}
+
+/// Counts a request while it is in hand.
+async fn counted<T>(requests: Arc<AtomicUsize>, request: impl Future<Output = T>) -> T {
+    requests.fetch_add(1, Ordering::Relaxed);
+    let answered = request.await;
+    requests.fetch_sub(1, Ordering::Relaxed);
+    answered
 }
 
 async fn answer<H: Handler>(

@@ -38,7 +38,7 @@ pub struct Engine {
     commands: mpsc::Sender<Command>,
     thread: Mutex<Option<JoinHandle<()>>>,
     found: Found,
-    _lock: LockGuard,
+    _lock: Option<LockGuard>,
 }
 
 /// What opening the store came upon.
@@ -46,6 +46,8 @@ pub struct Engine {
 pub struct Found {
     /// Places in the log where frames are missing.
     pub holes: Vec<Hole>,
+    /// Copies of the manifest that cannot be read, a sentence each.
+    pub notes: Vec<String>,
     /// Live files that cannot be read.
     pub unreadable: Vec<Unreadable>,
     /// Batches taken over from the log.
@@ -68,12 +70,12 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Says what is wrong with a part, or that nothing is any more.
-    pub fn set_trouble(&self, part: &'static str, trouble: Option<String>) {
+    /// Says what is wrong with a part, or that nothing is any more. `true` where that is news.
+    pub fn set_trouble(&self, part: &'static str, trouble: Option<String>) -> bool {
         let mut troubles = self.troubles.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         match trouble {
-            Some(text) => drop(troubles.insert(part, text)),
-            None => drop(troubles.remove(part)),
+            Some(text) => troubles.insert(part, text).is_none(),
+            None => troubles.remove(part).is_some(),
         }
     }
 
@@ -92,13 +94,18 @@ impl Engine {
         let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
         let mut opening = Opening::new(&options, &*disk);
         let replay = opening.replay(&mut directory)?;
+        recovery::remove_orphans(&*disk, &directory, &replay)?;
         let last_known = recovery::last_known_time(&directory, &replay);
         let clock = StoreClock::start(clock, last_known);
         sync_log(&*disk, &directory.layout, &replay)?;
         let log = begin_log(&disk, &directory, &options, &replay)?;
-        let found =
-            Found { holes: replay.holes, unreadable: directory.unreadable.clone(), replayed_batches: opening.replayed };
-        let Directory { layout, lock, manifest, segments, unreadable } = directory;
+        let found = Found {
+            holes: replay.holes,
+            notes: directory.notes.clone(),
+            unreadable: directory.unreadable.clone(),
+            replayed_batches: opening.replayed,
+        };
+        let Directory { layout, _lock: lock, manifest, segments, unreadable, .. } = directory;
         let view = View {
             epoch: manifest.epoch,
             segments: Arc::new(segments),
@@ -129,7 +136,7 @@ impl Engine {
         manifest: Manifest,
         next_lsn: u64,
         found: Found,
-        lock: LockGuard,
+        lock: Option<LockGuard>,
     ) -> Result<Self, StorageError> {
         let (commands, inbox) = mpsc::channel();
         let sealer = Sealer::start(shared.clone(), manifest, commands.clone());
@@ -266,9 +273,10 @@ impl<'a> Opening<'a> {
 
     fn seal_full(&mut self, directory: &mut Directory) {
         let full = std::mem::take(&mut self.memtable);
-        // Memtables are sealed in LSN order: behind one that waits, all wait.
-        let sealed =
-            if self.frozen.is_empty() { publish_sealed(self.disk, self.options, directory, &full) } else { Ok(false) };
+        // Memtables are sealed in LSN order: behind one that waits, all wait. With segments that the manifest cannot know
+        // of, nothing is written before they are understood.
+        let now = self.frozen.is_empty() && directory.orphans.is_empty();
+        let sealed = if now { publish_sealed(self.disk, self.options, directory, &full) } else { Ok(false) };
         match sealed {
             Ok(true) => {}
             Ok(false) => self.frozen.push(Arc::new(full)),
@@ -326,6 +334,7 @@ impl OpenStore {
             recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| entries.push(entry))?;
         let found = Found {
             holes: replay.holes,
+            notes: directory.notes.clone(),
             unreadable: directory.unreadable.clone(),
             replayed_batches: entries.len() as u64,
         };

@@ -17,41 +17,46 @@ use std::sync::Arc;
 /// A directory that is locked and whose manifest and segments are read; its log is not.
 pub struct Directory {
     pub layout: Layout,
-    pub lock: LockGuard,
+    pub _lock: Option<LockGuard>,
     pub manifest: Manifest,
+    /// What is wrong with the manifest's copies, though one of them does.
+    pub notes: Vec<String>,
     pub segments: Vec<Arc<Segment>>,
     pub unreadable: Vec<Unreadable>,
+    /// Ids of segments that were begun after the manifest was written.
+    pub orphans: Vec<u64>,
 }
 
-/// Makes a directory a store if it is none, and opens it for writing. Files that no manifest names are removed: their
-/// rows are in the log still.
+/// Makes a directory a store if it is none, and opens it for writing.
 pub fn open_for_writing(disk: &dyn Disk, layout: Layout) -> Result<Directory, StorageError> {
     for dir in [&layout.root, &layout.wal, &layout.segments] {
         disk.create_dir(dir).map_err(StorageError::io(dir, "creating"))?;
     }
     disk.sync_dir(&layout.root).map_err(StorageError::io(&layout.root, "syncing"))?;
     let lock = take_lock(disk, &layout.root, LockMode::Exclusive)?;
-    let mut manifest = match manifest::load(disk, &layout)? {
-        Found::Manifest(manifest) => manifest,
-        Found::Nothing => create(disk, &layout)?,
+    let (mut manifest, notes) = match manifest::load(disk, &layout)? {
+        Found::Manifest(manifest, notes) => (manifest, notes),
+        Found::Nothing => (create(disk, &layout)?, Vec::new()),
     };
-    sweep(disk, &layout, &mut manifest)?;
+    let orphans = sweep(disk, &layout, &mut manifest)?;
     let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock, manifest, segments, unreadable })
+    Ok(Directory { layout, _lock: Some(lock), manifest, notes, segments, unreadable, orphans })
 }
 
-/// Opens a store that nobody writes to, changing nothing.
+/// Opens a store that nobody writes to, changing nothing. A copy of a store may be without its lock.
 pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, StorageError> {
     let missing = || StorageError::Missing { path: layout.root.clone() };
-    if !disk.list(&layout.root).is_ok_and(|names| names.iter().any(|name| name == LOCK)) {
-        return Err(missing());
-    }
-    let lock = take_lock(disk, &layout.root, LockMode::Shared)?;
-    let Found::Manifest(manifest) = manifest::load(disk, &layout)? else {
+    let names = disk.list(&layout.root).map_err(|_| missing())?;
+    let lock = match names.iter().any(|name| name == LOCK) {
+        true => Some(take_lock(disk, &layout.root, LockMode::Shared)?),
+        false => None,
+    };
+    let Found::Manifest(manifest, notes) = manifest::load(disk, &layout)? else {
+        refuse_lost_manifest(disk, &layout)?;
         return Err(missing());
     };
     let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock, manifest, segments, unreadable })
+    Ok(Directory { layout, _lock: lock, manifest, notes, segments, unreadable, orphans: Vec::new() })
 }
 
 fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {
@@ -64,16 +69,22 @@ fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, 
 
 /// The first manifest goes to disk before anything else, so that files without one are a loss and not a beginning.
 fn create(disk: &dyn Disk, layout: &Layout) -> Result<Manifest, StorageError> {
-    for dir in [&layout.wal, &layout.segments] {
-        let names = disk.list(dir).map_err(StorageError::io(dir, "listing"))?;
-        if !names.is_empty() {
-            let what = "the manifest is gone, but log files or segments are there; restore manifest.a or manifest.b";
-            return Err(StorageError::damaged(&layout.root, 0, what));
-        }
-    }
+    refuse_lost_manifest(disk, layout)?;
     let manifest = Manifest::new(new_store_id());
     manifest::store(disk, layout, &manifest)?;
     Ok(manifest)
+}
+
+fn refuse_lost_manifest(disk: &dyn Disk, layout: &Layout) -> Result<(), StorageError> {
+    for dir in [&layout.wal, &layout.segments] {
+        if disk.list(dir).is_ok_and(|names| !names.is_empty()) {
+            let root = layout.root.display();
+            return Err(StorageError::Refused(format!(
+                "{root}: manifest.a and manifest.b are gone, but log files or segments are there; put back the newest copy of either"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Sixteen bytes that no other store has.
@@ -86,18 +97,48 @@ fn new_store_id() -> [u8; 16] {
     id
 }
 
-fn sweep(disk: &dyn Disk, layout: &Layout, manifest: &mut Manifest) -> Result<(), StorageError> {
+/// Removes what was never finished and what the manifest has given up, and finds the segments it cannot know of.
+fn sweep(disk: &dyn Disk, layout: &Layout, manifest: &mut Manifest) -> Result<Vec<u64>, StorageError> {
     let live: BTreeSet<_> = manifest.files.iter().map(|file| file.id).collect();
+    let mut orphans = Vec::new();
+    let known = manifest.next_segment;
     for dir in [&layout.root, &layout.segments] {
         for name in disk.list(dir).map_err(StorageError::io(dir, "listing"))? {
             let id = segment_id(&name);
             manifest.next_segment = manifest.next_segment.max(id.map_or(0, |id| id.saturating_add(1)));
-            let orphan = id.is_some_and(|id| !live.contains(&id));
-            if orphan || name.ends_with(UNFINISHED) {
-                let path = dir.join(&name);
-                disk.remove(&path).map_err(StorageError::io(&path, "removing"))?;
+            match id {
+                Some(id) if live.contains(&id) => {}
+                // Begun after this manifest was written.
+                Some(id) if id >= known => orphans.push(id),
+                Some(_) => remove(disk, &dir.join(&name))?,
+                None if name.ends_with(UNFINISHED) => remove(disk, &dir.join(&name))?,
+                None => {}
             }
         }
+    }
+    Ok(orphans)
+}
+
+fn remove(disk: &dyn Disk, path: &Path) -> Result<(), StorageError> {
+    disk.remove(path).map_err(StorageError::io(path, "removing"))
+}
+
+/// Removes the segments that the manifest cannot know of. That is right after a seal that did not come to its end: all their rows
+/// are in the log still. Where they are not, it is the manifest that is out of date, and nothing may be removed.
+pub fn remove_orphans(disk: &dyn Disk, directory: &Directory, log: &Replay) -> Result<(), StorageError> {
+    for &id in &directory.orphans {
+        let path = directory.layout.segment(id);
+        if let Ok(segment) = Segment::open_as(disk, &path, &directory.manifest.store, id)
+            && !log.holds(segment.footer().lsns)
+        {
+            return Err(StorageError::Refused(format!(
+                "{}: the manifest does not name this segment, and the log does not hold its rows: manifest.a and manifest.b \
+                 are older than the store. Put back the newest copy of either, or move the segment away to go on without it",
+                path.display()
+            )));
+        }
+        tracing::info!(segment = %path.display(), "removing what a seal that was cut short left behind; its rows are in the log");
+        remove(disk, &path)?;
     }
     Ok(())
 }
@@ -126,6 +167,7 @@ pub fn read_log(
         Err(hole) => lost.push(hole),
     })?;
     replayed.holes.append(&mut lost);
+    replayed.note_missing_newest(layout, manifest.next_log);
     replayed.next_id = replayed.next_id.max(manifest.next_log);
     replayed.next_lsn = replayed.next_lsn.max(manifest.position);
     Ok(replayed)

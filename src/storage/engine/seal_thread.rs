@@ -89,7 +89,9 @@ impl Worker {
         loop {
             match attempt(self) {
                 Ok(value) => {
-                    self.shared.set_trouble("seal", None);
+                    if self.shared.set_trouble("seal", None) {
+                        tracing::info!("sealing works again");
+                    }
                     return Some(value);
                 }
                 Err(error) => self.report(&error),

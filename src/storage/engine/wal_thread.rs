@@ -157,9 +157,30 @@ impl WalThread {
                 self.refuse_first("log_failed", AppendError::Full(why));
             } else if self.log.fits(first_size) {
                 self.commit_group();
-            } else if let Err(error) = self.log.rotate(first_size, self.next_lsn) {
-                self.refuse_first("log_full", AppendError::Full(error.to_string()));
-                self.relieve();
+            } else {
+                let begun = self.log.rotate(first_size, self.next_lsn);
+                self.note_rotation(&begun);
+                if let Err(error) = begun {
+                    self.refuse_first("log_full", AppendError::Full(error.to_string()));
+                    self.relieve();
+                }
+            }
+        }
+    }
+
+    /// Says once that no log file can be made, and once that it works again. A log that is full is a usual state.
+    fn note_rotation(&self, begun: &Result<(), LogError>) {
+        match begun {
+            Err(error @ LogError::NoFile(_)) => {
+                if self.shared.set_trouble("wal", Some(error.to_string())) {
+                    tracing::error!(%error, "batches are refused until a log file can be made");
+                }
+            }
+            Err(_) => {}
+            Ok(()) => {
+                if self.shared.set_trouble("wal", None) {
+                    tracing::info!("log files can be made again");
+                }
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::storage::error::StorageError;
 use crate::storage::files::{Layout, log_id, spare_id};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// A batch found in the log.
@@ -44,8 +45,12 @@ pub struct Hole {
 impl std::fmt::Display for Hole {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { path, from, to, lost, durable, .. } = self;
-        let what = if *durable { "damaged" } else { "a hole, damaged or never finished" };
-        write!(f, "{}: bytes {from} to {to} are {what}: {lost} batches are missing", path.display())
+        let what = if *durable { "damaged or gone" } else { "a hole, damaged or never finished" };
+        write!(f, "{}: bytes {from} to {to} are {what}: ", path.display())?;
+        match lost {
+            0 => write!(f, "how many batches are missing cannot be said"),
+            lost => write!(f, "{lost} batches are missing"),
+        }
     }
 }
 
@@ -66,7 +71,11 @@ pub struct Replay {
     pub latest: Nanos,
     /// Bytes of all log files, spares included.
     pub bytes: u64,
+    /// Lowest and highest LSN of the batches given to the sink.
+    pub given: Option<(u64, u64)>,
     durable: u64,
+    position: u64,
+    newest: Option<u64>,
 }
 
 /// Reads all log files and gives every batch at or above `position` to `sink`, in LSN order.
@@ -77,8 +86,9 @@ pub fn replay(
     position: u64,
     sink: &mut dyn FnMut(Replayed),
 ) -> Result<Replay, StorageError> {
-    let mut replay = Replay { next_id: 1, next_lsn: position, ..Replay::default() };
+    let mut replay = Replay { next_id: 1, next_lsn: position, position, ..Replay::default() };
     let files = replay.find_files(disk, layout, store)?;
+    replay.newest = files.keys().next_back().copied();
     for (&id, file) in &files {
         let successor = files.values().find_map(|other| other.header?.previous.filter(|previous| previous.id == id));
         let bytes = read_file(disk, &file.path).map_err(StorageError::io(&file.path, "reading"))?;
@@ -89,7 +99,7 @@ pub fn replay(
     }
     replay.note_missing_files(layout, &files, position);
     let durable = replay.durable;
-    replay.holes.iter_mut().for_each(|hole| hole.durable = hole.first_lost <= durable);
+    replay.holes.iter_mut().for_each(|hole| hole.durable |= hole.first_lost <= durable);
     Ok(replay)
 }
 
@@ -108,7 +118,11 @@ impl Replay {
         store: &[u8; 16],
     ) -> Result<BTreeMap<u64, Found>, StorageError> {
         let mut files = BTreeMap::new();
-        for name in disk.list(&layout.wal).map_err(StorageError::io(&layout.wal, "listing"))? {
+        let names = match disk.list(&layout.wal) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+            other => other.map_err(StorageError::io(&layout.wal, "listing"))?,
+        };
+        for name in names {
             let path = layout.wal.join(&name);
             if let Some(id) = log_id(&name) {
                 self.next_id = self.next_id.max(id.saturating_add(1));
@@ -152,6 +166,8 @@ impl Replay {
             }
             (last, expected) = (Some(frame.lsn), Some(frame.lsn.saturating_add(1)));
             if frame.lsn >= position {
+                let (first, _) = self.given.unwrap_or((frame.lsn, frame.lsn));
+                self.given = Some((first, frame.lsn));
                 let payload = Bytes::copy_from_slice(frame_payload(scan.bytes, at, &frame));
                 let (path, offset) = (file.path.clone(), at as u64);
                 sink(Replayed { lsn: frame.lsn, received: frame.received, payload, path, offset });
@@ -183,14 +199,30 @@ impl Replay {
         self.previous = Some(Previous { id, end, last_lsn });
     }
 
+    /// A file has its full size from its first day, and its header is synced before it has its name: a shorter one, or
+    /// one with another header, is damaged, whatever it still holds.
     fn note_header(&mut self, file: &Found) {
-        if file.header.is_none() {
-            let path = file.path.clone();
-            self.holes.push(Hole { path, from: 0, to: HEADER_PAGE, first_lost: 0, lost: 0, durable: true });
+        let (from, to) = match file.header {
+            Some(header) if header.size > file.size => (file.size, header.size),
+            Some(_) => return,
+            None => (0, HEADER_PAGE),
+        };
+        self.holes.push(Hole { path: file.path.clone(), from, to, first_lost: 0, lost: 0, durable: true });
+    }
+
+    /// Of the files that a manifest knows, the newest is never given up before it has a successor.
+    pub fn note_missing_newest(&mut self, layout: &Layout, next_log: u64) {
+        if next_log > 1 && self.newest.is_none_or(|newest| newest + 1 < next_log) {
+            let path = layout.log(next_log - 1);
+            self.holes.push(Hole { path, from: 0, to: 0, first_lost: 0, lost: 0, durable: true });
         }
     }
 
     fn note_hole(&mut self, file: &Found, from: usize, to: usize, first_lost: u64, lost: u64) {
+        // What is in a segment is not lost, whatever becomes of its frame.
+        let end = first_lost.saturating_add(lost);
+        let first_lost = first_lost.max(self.position);
+        let lost = end.saturating_sub(first_lost);
         if from < to && lost > 0 {
             let (from, to) = (from as u64, to as u64);
             self.holes.push(Hole { path: file.path.clone(), from, to, first_lost, lost, durable: false });
@@ -206,6 +238,13 @@ impl Replay {
                 self.holes.push(Hole { path, from: 0, to: previous.end, first_lost: position, lost, durable: true });
             }
         }
+    }
+
+    /// Whether every batch between these LSNs was given to the sink.
+    pub fn holds(&self, (first, last): (u64, u64)) -> bool {
+        let within = self.given.is_some_and(|(lowest, highest)| lowest <= first && last <= highest);
+        let hole = |hole: &Hole| hole.lost == 0 || (hole.first_lost <= last && first < hole.first_lost + hole.lost);
+        within && !self.holes.iter().any(hole)
     }
 
     /// What a new log takes over. Empty files become spares once it has begun.
