@@ -56,3 +56,34 @@ fn a_body_that_stops_half_way_is_408_and_enters_nothing() {
     assert!(answer.starts_with("HTTP/1.1 408 ") && after >= Duration::from_secs(30), "{answer} after {after:?}");
     assert_eq!(batches, 0);
 }
+
+/// How long a stop takes while a sender has sent this and goes on to say nothing.
+fn stop_takes(protocol: Protocol, sent: &[u8]) -> Duration {
+    let runtime = Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let receiver = receiver(FREE_PORTS, Arc::new(Sink::default()));
+    runtime.block_on(async {
+        receiver.start().await.unwrap();
+        let mut stream = TcpStream::connect(receiver.address(protocol).unwrap()).await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        // The connection has been taken and read from before the stop begins.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let begin = Instant::now();
+        receiver.shutdown().await;
+        begin.elapsed()
+    })
+}
+
+/// Rule 77: a stop waits for requests in hand, not for senders that are silent.
+#[test]
+fn a_silent_sender_does_not_hold_up_a_stop() {
+    let half_a_body = head("POST /v1/traces", &["Content-Type: application/x-protobuf"], Some(100));
+    let cases = [
+        (Protocol::Http, "POST /v1/traces HTTP/1.1\r\nHost:", 2),
+        (Protocol::Http, &*half_a_body, 12),
+        (Protocol::Grpc, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 2),
+    ];
+    for (protocol, sent, seconds) in cases {
+        let took = stop_takes(protocol, sent.as_bytes());
+        assert!(took < Duration::from_secs(seconds), "{took:?} after {sent:?}");
+    }
+}
