@@ -52,7 +52,7 @@ impl FromStr for ByteSize {
             Some(bytes) if whole => Ok(Self(bytes)),
             None if whole => Err(format!("size \"{text}\" is too large: below 16 EiB is possible")),
             _ => {
-                Err(format!("\"{text}\" is not a size: write whole bytes or a number with KiB, MiB, GiB, KB, MB or GB"))
+                Err(format!("\"{text}\" is not a size: write whole bytes or a whole number with B, KiB, MiB, GiB, TiB, KB, MB, GB or TB"))
             }
         }
     }
