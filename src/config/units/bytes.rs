@@ -51,9 +51,9 @@ impl FromStr for ByteSize {
         match bytes {
             Some(bytes) if whole => Ok(Self(bytes)),
             None if whole => Err(format!("size \"{text}\" is too large: below 16 EiB is possible")),
-            _ => {
-                Err(format!("\"{text}\" is not a size: write whole bytes or a whole number with B, KiB, MiB, GiB, TiB, KB, MB, GB or TB"))
-            }
+            _ => Err(format!(
+                "\"{text}\" is not a size: write whole bytes or a whole number with B, KiB, MiB, GiB, TiB, KB, MB, GB or TB"
+            )),
         }
     }
 }
