@@ -120,6 +120,9 @@ impl World {
 
     fn check(&self) {
         let snapshot = self.engine().snapshot();
+        if let Some(newest) = snapshot.readable_lsn() {
+            assert_eq!(self.engine().readable_lsn(), newest, "what is readable is what a snapshot shows");
+        }
         let mut found = Model::new();
         let mut traces = Traces::new(&snapshot);
         while let Some(trace) = traces.next_trace() {
