@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 #[derive(Deserialize, Default)]
 #[serde(default, deny_unknown_fields)]
-#[allow(dead_code)]
 struct Any {
     size: u8,
     wait: GoDuration,

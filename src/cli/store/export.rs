@@ -42,7 +42,7 @@ impl Export {
         let mut out = Requests::new(self.format);
         let written = match self.trace {
             Some(id) => {
-                let trace = super::snapshot(&store).trace(id);
+                let trace = store.snapshot.trace(id);
                 if trace.spans.is_empty() && trace.warnings.is_empty() {
                     return Err(vec![format!("trace {id} is not in this store")]);
                 }
@@ -59,7 +59,7 @@ impl Export {
     }
 
     fn all(&self, store: &crate::storage::OpenStore, out: &mut Requests, warnings: &mut Vec<String>) -> io::Result<()> {
-        let mut traces = Traces::new(super::snapshot(store));
+        let mut traces = Traces::new(&store.snapshot);
         while let Some(trace) = traces.next_trace() {
             warnings.extend(trace.warnings);
             out.add(trace.spans)?;

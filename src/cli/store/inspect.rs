@@ -82,7 +82,7 @@ impl Inspect {
 impl Report {
     fn of(directory: &str, store: &OpenStore) -> Self {
         let Summary { segments, unjudged_segments, memtable_spans, spans, traces, segment_bytes, times, warnings } =
-            summarize(super::snapshot(store));
+            summarize(&store.snapshot);
         let mut damage = super::found_damage(store);
         damage.extend(warnings);
         Self {

@@ -4,11 +4,11 @@ mod export;
 mod inspect;
 
 use super::Failure;
+use crate::storage::OpenStore;
 use crate::storage::disk::SystemDisk;
-use crate::storage::{OpenStore, Snapshot, StorageError};
 use clap::Subcommand;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum Store {
@@ -37,12 +37,8 @@ struct Directory {
 
 impl Directory {
     fn open(&self) -> Result<OpenStore, Failure> {
-        open(&self.path).map_err(|error| vec![error.to_string()])
+        OpenStore::open(&self.path, &SystemDisk).map_err(|error| vec![error.to_string()])
     }
-}
-
-fn open(path: &Path) -> Result<OpenStore, StorageError> {
-    OpenStore::open(path, &SystemDisk)
 }
 
 /// What of the log and the manifest could not be read, a sentence each.
@@ -61,9 +57,4 @@ fn complain(warnings: &[String]) -> Result<(), Failure> {
     let mut lines: Vec<_> = warnings.iter().filter(|warning| known.insert(*warning)).cloned().collect();
     lines.push(format!("{} places could not be read; what was written is without them", lines.len()));
     Err(lines)
-}
-
-/// A snapshot of everything in the store.
-fn snapshot(store: &OpenStore) -> &Snapshot {
-    &store.snapshot
 }

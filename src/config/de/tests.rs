@@ -49,7 +49,7 @@ enum Mode {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Strict {
-    #[allow(dead_code)]
+    #[expect(dead_code, reason = "only its decoding is of interest")]
     name: String,
 }
 
@@ -172,7 +172,7 @@ fn a_value_without_a_type_keeps_its_own() {
 fn what_a_component_reads_as_a_secret_is_remembered() {
     #[derive(Deserialize)]
     struct Holder {
-        #[allow(dead_code)]
+        #[expect(dead_code, reason = "only its decoding is of interest")]
         all: Vec<BTreeMap<String, Secret>>,
     }
     let (_, remarks) = remarks::gather(|| decode::<Holder>("all: [{}, {x: y}]").is_ok());

@@ -54,6 +54,13 @@ pub struct Found {
     pub replayed_batches: u64,
 }
 
+impl Found {
+    fn of(directory: &Directory, holes: Vec<Hole>, replayed_batches: u64) -> Self {
+        let (notes, unreadable) = (directory.notes.clone(), directory.unreadable.clone());
+        Self { holes, notes, unreadable, replayed_batches }
+    }
+}
+
 /// What the threads of a store have in common.
 pub(super) struct Shared {
     pub options: Options,
@@ -99,13 +106,8 @@ impl Engine {
         let clock = StoreClock::start(clock, last_known);
         sync_log(&*disk, &directory.layout, &replay)?;
         let log = begin_log(&disk, &directory, &options, &replay)?;
-        let found = Found {
-            holes: replay.holes,
-            notes: directory.notes.clone(),
-            unreadable: directory.unreadable.clone(),
-            replayed_batches: opening.replayed,
-        };
-        let Directory { layout, _lock: lock, manifest, segments, unreadable, .. } = directory;
+        let found = Found::of(&directory, replay.holes, opening.replayed);
+        let Directory { layout, lock, manifest, segments, unreadable, .. } = directory;
         let view = View {
             epoch: manifest.epoch,
             segments: Arc::new(segments),
@@ -275,16 +277,13 @@ impl<'a> Opening<'a> {
         let full = std::mem::take(&mut self.memtable);
         // Memtables are sealed in LSN order: behind one that waits, all wait. With segments that the manifest cannot know
         // of, nothing is written before they are understood.
-        let now = self.frozen.is_empty() && directory.orphans.is_empty();
-        let sealed = if now { publish_sealed(self.disk, self.options, directory, &full) } else { Ok(false) };
-        match sealed {
-            Ok(true) => {}
-            Ok(false) => self.frozen.push(Arc::new(full)),
-            Err(error) => {
-                tracing::error!(%error, "sealing while opening the store failed; it is tried again");
-                self.frozen.push(Arc::new(full));
+        if self.frozen.is_empty() && directory.orphans.is_empty() {
+            match publish_sealed(self.disk, self.options, directory, &full) {
+                Ok(()) => return,
+                Err(error) => tracing::error!(%error, "sealing while opening the store failed; it is tried again"),
             }
         }
+        self.frozen.push(Arc::new(full));
     }
 }
 
@@ -308,12 +307,11 @@ fn begin_log(
     let layout = directory.layout.clone();
     let failed = |what| StorageError::io(&directory.layout.wal, what);
     let store = directory.manifest.store;
-    let mut log = Log::start(disk.clone(), layout, options.wal.clone(), store, replay.inherited());
-    if let Ok(log) = &mut log {
-        log.adopt(&replay.empty).map_err(failed("reusing log files"))?;
-        log.release(directory.manifest.position).map_err(failed("reusing log files"))?;
-    }
-    log.map_err(failed("beginning a log file"))
+    let log = Log::start(disk.clone(), layout, options.wal.clone(), store, replay.inherited());
+    let mut log = log.map_err(failed("beginning a log file"))?;
+    log.adopt(&replay.empty).map_err(failed("reusing log files"))?;
+    log.release(directory.manifest.position).map_err(failed("reusing log files"))?;
+    Ok(log)
 }
 
 /// A store that is open for reading only, while nobody writes to it.
@@ -332,12 +330,7 @@ impl OpenStore {
         let mut entries = Vec::new();
         let replay =
             recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| entries.push(entry))?;
-        let found = Found {
-            holes: replay.holes,
-            notes: directory.notes.clone(),
-            unreadable: directory.unreadable.clone(),
-            replayed_batches: entries.len() as u64,
-        };
+        let found = Found::of(&directory, replay.holes, entries.len() as u64);
         let snapshot = Snapshot {
             epoch: directory.manifest.epoch,
             segments: Arc::new(directory.segments.clone()),

@@ -17,7 +17,8 @@ use std::sync::Arc;
 /// A directory that is locked and whose manifest and segments are read; its log is not.
 pub struct Directory {
     pub layout: Layout,
-    pub _lock: Option<LockGuard>,
+    /// `None` where a copy of a store has no lock to take.
+    pub lock: Option<LockGuard>,
     pub manifest: Manifest,
     /// What is wrong with the manifest's copies, though one of them does.
     pub notes: Vec<String>,
@@ -40,7 +41,7 @@ pub fn open_for_writing(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
     };
     let orphans = sweep(disk, &layout, &mut manifest)?;
     let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, _lock: Some(lock), manifest, notes, segments, unreadable, orphans })
+    Ok(Directory { layout, lock: Some(lock), manifest, notes, segments, unreadable, orphans })
 }
 
 /// Opens a store that nobody writes to, changing nothing. A copy of a store may be without its lock.
@@ -56,7 +57,7 @@ pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         return Err(missing());
     };
     let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, _lock: lock, manifest, notes, segments, unreadable, orphans: Vec::new() })
+    Ok(Directory { layout, lock, manifest, notes, segments, unreadable, orphans: Vec::new() })
 }
 
 fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {

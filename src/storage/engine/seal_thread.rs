@@ -168,15 +168,15 @@ fn live_file(segment: &Segment) -> LiveFile {
     }
 }
 
-/// Seals a memtable while a store is being opened; `true` when it is done.
+/// Seals a memtable while a store is being opened.
 pub fn publish_sealed(
     disk: &dyn Disk,
     options: &Options,
     directory: &mut Directory,
     memtable: &Memtable,
-) -> Result<bool, StorageError> {
+) -> Result<(), StorageError> {
     let segment = begin(disk, &directory.layout, options, &mut directory.manifest, memtable)?;
     commit(disk, &directory.layout, &mut directory.manifest, &segment, memtable)?;
     directory.segments.push(Arc::new(segment));
-    Ok(true)
+    Ok(())
 }

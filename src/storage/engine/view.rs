@@ -58,6 +58,11 @@ impl CurrentView {
         self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
+    /// The memtable that batches go into now.
+    pub fn active(&self) -> Arc<Memtable> {
+        self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner()).active.clone()
+    }
+
     pub fn snapshot(&self) -> Snapshot {
         let View { epoch, segments, unreadable, frozen, active } = self.get();
         let entries = frozen.iter().chain([&active]).flat_map(|memtable| memtable.entries()).collect();

@@ -235,7 +235,7 @@ impl WalThread {
             received: frame.received,
             batch: pending.batch.clone(),
         });
-        self.shared.view.get().active.extend(entries);
+        self.shared.view.active().extend(entries);
         self.durable = self.next_lsn - 1;
         self.shared.readable.store(self.durable, Ordering::Release);
         self.record(group.len() as u64, times);
@@ -291,7 +291,7 @@ impl WalThread {
     }
 
     fn freeze_if_full(&mut self) {
-        let active = self.shared.view.get().active;
+        let active = self.shared.view.active();
         let max_spans = self.shared.options.seal.max_spans;
         let full = active.bytes() >= self.shared.options.freeze_at() || (max_spans > 0 && active.spans() >= max_spans);
         if full {
@@ -308,7 +308,7 @@ impl WalThread {
     /// How long the active memtable may still stay unsealed.
     fn until_freeze(&self) -> Duration {
         let max_age = self.shared.options.seal.max_age;
-        let Some(oldest) = self.shared.view.get().active.oldest() else { return max_age };
+        let Some(oldest) = self.shared.view.active().oldest() else { return max_age };
         let age = Duration::from_nanos(self.shared.clock.now().saturating_sub(oldest));
         max_age.saturating_sub(age)
     }
