@@ -49,6 +49,7 @@ impl Refusal {
 impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         let status = match error {
+            ReadError::TimedOut => StatusCode::GATEWAY_TIMEOUT,
             ReadError::NotOpen => StatusCode::SERVICE_UNAVAILABLE,
             ReadError::Damaged(_) | ReadError::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };

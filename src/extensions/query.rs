@@ -120,7 +120,7 @@ mod tests {
     struct Empty;
 
     impl TraceReader for Empty {
-        fn get_trace(&self, _: TraceId) -> BoxFuture<'_, Result<Option<Trace>, ReadError>> {
+        fn get_trace(&self, _: TraceId, _: std::time::Instant) -> BoxFuture<'_, Result<Option<Trace>, ReadError>> {
             Box::pin(std::future::ready(Ok(None)))
         }
     }

@@ -6,10 +6,12 @@
 pub mod batch;
 pub mod id;
 pub mod json;
+pub mod search;
 pub mod time;
 pub mod trace;
 pub mod wire;
 
 pub use batch::{Batch, Ingested, Metadata, Refusals};
 pub use id::{SpanId, TraceId};
+pub use search::{Answer, Operation, Order, TraceQuery, TraceSummary};
 pub use trace::{Row, StoredSpan, Trace};

@@ -119,7 +119,7 @@ fn parts(factory: &Factory, node: &Node, next: Arc<dyn Consumer>) -> Parts {
 struct Nothing;
 
 impl TraceReader for Nothing {
-    fn get_trace(&self, _: TraceId) -> BoxFuture<'_, Result<Option<Trace>, ReadError>> {
+    fn get_trace(&self, _: TraceId, _: std::time::Instant) -> BoxFuture<'_, Result<Option<Trace>, ReadError>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 }

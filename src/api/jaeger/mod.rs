@@ -43,7 +43,7 @@ async fn one_trace(
 }
 
 async fn find(reading: &Reading, asked: Asked) -> Result<Vec<u8>, Refusal> {
-    let found = reading.reader.get_trace(asked.id).await?;
+    let found = reading.reader.get_trace(asked.id, std::time::Instant::now() + reading.timeout).await?;
     let trace = found.ok_or_else(|| Refusal::new(StatusCode::NOT_FOUND, "trace not found"))?;
     // Elsewhere than where connections are served: a trace may be of any size.
     let encoding = spawn_blocking(move || body(vec![encode(&trace, asked.raw)], asked.pretty));

@@ -11,6 +11,7 @@ pub const SCOPE_SPANS_SCOPE: u32 = 1;
 pub const SCOPE_SPANS_SPANS: u32 = 2;
 
 pub const SCOPE_NAME: u32 = 1;
+pub const SCOPE_ATTRIBUTES: u32 = 3;
 
 pub const SPAN_TRACE_ID: u32 = 1;
 pub const SPAN_SPAN_ID: u32 = 2;
@@ -21,7 +22,10 @@ pub const SPAN_KIND: u32 = 6;
 pub const SPAN_START: u32 = 7;
 pub const SPAN_END: u32 = 8;
 pub const SPAN_ATTRIBUTES: u32 = 9;
+pub const SPAN_EVENTS: u32 = 11;
 pub const SPAN_STATUS: u32 = 15;
+
+pub const EVENT_ATTRIBUTES: u32 = 3;
 
 pub const LINK_TRACE_ID: u32 = 1;
 pub const LINK_SPAN_ID: u32 = 2;
@@ -31,3 +35,6 @@ pub const STATUS_CODE: u32 = 3;
 pub const KEY_VALUE_KEY: u32 = 1;
 pub const KEY_VALUE_VALUE: u32 = 2;
 pub const ANY_VALUE_STRING: u32 = 1;
+pub const ANY_VALUE_BOOL: u32 = 2;
+pub const ANY_VALUE_INT: u32 = 3;
+pub const ANY_VALUE_DOUBLE: u32 = 4;

@@ -3,10 +3,14 @@
 //! Fragments from memory and segments are put together, duplicates collapsed, rows ordered: the answer does not depend
 //! on where rows lie. What is damaged is left out and said.
 
+mod find;
+mod matching;
 mod reading;
 mod summary;
 mod traces;
 
+pub use find::{TimedOut, summary_of};
+pub use matching::matches;
 pub use reading::Reading;
 pub use summary::{Summary, summarize};
 pub use traces::{Fragments, Traces};

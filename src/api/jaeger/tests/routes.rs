@@ -21,7 +21,7 @@ const CLOSED: &str = "c";
 const ENDLESS: &str = "e";
 
 impl TraceReader for Fixed {
-    fn get_trace(&self, id: TraceId) -> BoxFuture<'_, Result<Option<Trace>, ReadError>> {
+    fn get_trace(&self, id: TraceId, _: std::time::Instant) -> BoxFuture<'_, Result<Option<Trace>, ReadError>> {
         let is = |text| TraceId::parse(text) == Some(id);
         let answer = match () {
             () if is(ID) => Ok(Some(fixture::trace())),
