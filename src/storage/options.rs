@@ -29,6 +29,8 @@ pub struct WalOptions {
 
 #[derive(Debug, Clone)]
 pub struct SealOptions {
+    /// Threads that seal, at least one.
+    pub workers: usize,
     /// Bytes of batches that fill a memtable.
     pub max_size: usize,
     /// Spans that fill a memtable; 0 for no such limit.
@@ -45,7 +47,7 @@ impl Options {
             name: "storage".into(),
             wal: WalOptions { max_size: 1 << 30, file_size: 64 << 20, commit_window: Duration::ZERO },
             memtable_max: 128 << 20,
-            seal: SealOptions { max_size: 32 << 20, max_spans: 0, max_age: Duration::from_secs(30) },
+            seal: SealOptions { workers: 2, max_size: 32 << 20, max_spans: 0, max_age: Duration::from_secs(30) },
             block_size: 128 << 10,
         }
     }

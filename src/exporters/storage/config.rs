@@ -77,6 +77,8 @@ pub struct Memtable {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Seal {
+    /// Threads that seal, 1 to 16.
+    pub workers: usize,
     /// Bytes of batches that make a segment, at most a quarter of `wal.max_size` and of `memtable.max_total`.
     pub max_size: ByteSize,
     /// Spans that make a segment; 0 for no such limit.
@@ -84,7 +86,6 @@ pub struct Seal {
     /// How long a batch may wait for its segment.
     #[serde(with = "duration")]
     pub max_age: Duration,
-    workers: NotYet,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -172,7 +173,7 @@ impl Default for Memtable {
 
 impl Default for Seal {
     fn default() -> Self {
-        Self { max_size: ByteSize::mib(32), max_spans: 0, max_age: Duration::from_secs(30), workers: NotYet }
+        Self { workers: 2, max_size: ByteSize::mib(32), max_spans: 0, max_age: Duration::from_secs(30) }
     }
 }
 
@@ -205,6 +206,7 @@ impl Config {
         check(short, "wal::commit_window", "must be at most 1s: senders wait that long".into());
         let least = ByteSize(LEAST_MEMTABLE);
         check(self.memtable.max_total >= least, "memtable::max_total", format!("must be at least {least}"));
+        check((1..=16).contains(&self.seal.workers), "seal::workers", "must be 1 to 16".into());
         check(self.seal.max_size.bytes() > 0, "seal::max_size", "must be greater than 0".into());
         check(!self.seal.max_age.is_zero(), "seal::max_age", "must be greater than 0".into());
         let (least, most) = (ByteSize(LEAST_BLOCK), ByteSize(GREATEST_BLOCK));
@@ -226,6 +228,7 @@ impl Config {
             },
             memtable_max: size(self.memtable.max_total),
             seal: SealOptions {
+                workers: self.seal.workers,
                 max_size: size(self.seal.max_size),
                 max_spans: self.seal.max_spans,
                 max_age: self.seal.max_age,
@@ -264,7 +267,6 @@ mod tests {
             "sampling: {mode: shadow}",
             "sampling: {grace: 2h}",
             "retention: {max_age: 168h}",
-            "seal: {workers: 2}",
             "merge: {workers: 1}",
             "disk: {reserve: auto}",
             "profile: latency",
@@ -282,6 +284,7 @@ mod tests {
             ("wal: {commit_window: 2s}", "wal::commit_window"),
             ("memtable: {max_total: 1KiB}", "memtable::max_total"),
             ("seal: {max_age: 0s}", "seal::max_age"),
+            ("seal: {workers: 0}", "seal::workers"),
             ("segment: {block_size: 1KiB}", "segment::block_size"),
             ("directory: ''", "directory"),
             ("sampling: {mode: on}", "sampling::mode"),

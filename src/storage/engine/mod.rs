@@ -1,11 +1,13 @@
 //! The engine: the only writer of its directory.
 
+mod catalog;
 mod recovery;
 mod room;
-mod seal_thread;
+mod sealing;
 mod view;
 mod wal_thread;
 
+pub use catalog::{Claim, ReplaceError};
 pub use recovery::Directory;
 pub use room::Room;
 pub use view::{Snapshot, Unreadable};
@@ -16,12 +18,13 @@ use crate::storage::codec::crc;
 use crate::storage::disk::{Disk, LockGuard};
 use crate::storage::error::{AppendError, StorageError};
 use crate::storage::files::Layout;
-use crate::storage::manifest::Manifest;
 use crate::storage::memtable::Memtable;
 use crate::storage::options::Options;
+use crate::storage::segment::Segment;
 use crate::storage::wal::{Hole, Log, Replay};
+use catalog::{Catalog, Sealed};
 use room::Budget;
-use seal_thread::{Sealer, publish_sealed};
+use sealing::{Frozen, Sealers, seal_one};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -66,12 +69,13 @@ pub(super) struct Shared {
     pub options: Options,
     pub layout: Layout,
     pub disk: Arc<dyn Disk>,
+    /// Id of the store.
+    pub store: [u8; 16],
     pub clock: StoreClock,
-    pub view: CurrentView,
+    pub catalog: Arc<Catalog>,
     pub budget: Arc<Budget>,
     pub readable: AtomicU64,
     pub log_bytes: AtomicU64,
-    next_log: AtomicU64,
     /// What is wrong now, by the part it is wrong with.
     troubles: Mutex<BTreeMap<&'static str, String>>,
 }
@@ -98,54 +102,48 @@ impl Engine {
     ///
     /// Errors: the directory is in use, its manifest cannot be read, it was written by a newer version, or the disk fails.
     pub fn open(options: Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
-        let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
-        let mut opening = Opening::new(&options, &*disk);
-        let replay = opening.replay(&mut directory)?;
+        let directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
+        let mut opening = Opening::new(&options, &disk, &directory);
+        let replay = opening.replay(&directory)?;
         recovery::remove_orphans(&*disk, &directory, &replay)?;
         let last_known = recovery::last_known_time(&directory, &replay);
         let clock = StoreClock::start(clock, last_known);
         sync_log(&*disk, &directory.layout, &replay)?;
-        let log = begin_log(&disk, &directory, &options, &replay)?;
+        let position = opening.catalog.manifest().position;
+        let log = begin_log(&disk, &directory, &options, &replay, position)?;
         let found = Found::of(&directory, replay.holes, opening.replayed);
-        let Directory { layout, lock, manifest, segments, unreadable, .. } = directory;
-        let view = View {
-            epoch: manifest.epoch,
-            segments: Arc::new(segments),
-            unreadable: Arc::new(unreadable),
-            frozen: opening.frozen,
-            active: Arc::new(opening.memtable),
-        };
+        let Opening { catalog, memtable, frozen, freezes, .. } = opening;
         let budget = Arc::new(Budget::new(&options));
-        view.frozen.iter().chain([&view.active]).for_each(|memtable| budget.charge(memtable.bytes()));
+        frozen.iter().map(|memtable| memtable.bytes()).chain([memtable.bytes()]).for_each(|size| budget.charge(size));
+        catalog.view.begin(frozen, memtable);
         let shared = Arc::new(Shared {
-            layout,
+            layout: directory.layout,
+            store: directory.manifest.store,
             clock,
-            view: CurrentView::new(view),
+            catalog,
             budget,
             readable: AtomicU64::new(replay.next_lsn - 1),
             log_bytes: AtomicU64::new(log.bytes()),
-            next_log: AtomicU64::new(log.next_file_id()),
             troubles: Mutex::default(),
             options,
             disk,
         });
-        Self::start(shared, log, manifest, replay.next_lsn, found, lock)
+        Self::start(shared, log, (replay.next_lsn, freezes), found, directory.lock)
     }
 
     fn start(
         shared: Arc<Shared>,
         log: Log,
-        manifest: Manifest,
-        next_lsn: u64,
+        next: (u64, u64),
         found: Found,
         lock: Option<LockGuard>,
     ) -> Result<Self, StorageError> {
         let (commands, inbox) = mpsc::channel();
-        let sealer = Sealer::start(shared.clone(), manifest, commands.clone());
-        let sealer = sealer.map_err(StorageError::io(&shared.layout.root, "starting the seal thread"))?;
-        let wal = WalThread::new(shared.clone(), log, sealer, inbox, next_lsn);
+        let failed = |what| StorageError::io(&shared.layout.root, what);
+        let sealers = Sealers::start(&shared, &commands).map_err(failed("starting the seal threads"))?;
+        let wal = WalThread::new(shared.clone(), log, sealers, inbox, next);
         let thread = std::thread::Builder::new().name("wal".into()).spawn(move || wal.run());
-        let thread = thread.map_err(StorageError::io(&shared.layout.root, "starting the wal thread"))?;
+        let thread = thread.map_err(failed("starting the wal thread"))?;
         Ok(Self { shared, commands, thread: Mutex::new(Some(thread)), found, _lock: lock })
     }
 
@@ -193,7 +191,7 @@ impl Engine {
 
     /// A consistent moment to read from.
     pub fn snapshot(&self) -> Snapshot {
-        self.shared.view.snapshot()
+        self.shared.catalog.view.snapshot()
     }
 
     /// The highest LSN that readers may see.
@@ -203,13 +201,13 @@ impl Engine {
 
     /// Bytes on disk: log files, segments.
     pub fn disk_bytes(&self) -> (u64, u64) {
-        let segments = self.shared.view.get().segments.iter().map(|segment| segment.size()).sum();
+        let segments = self.shared.catalog.view.get().segments.iter().map(|segment| segment.size()).sum();
         (self.shared.log_bytes.load(Ordering::Relaxed), segments)
     }
 
     /// Live segments that can be read.
     pub fn segment_count(&self) -> usize {
-        self.shared.view.get().segments.len()
+        self.shared.catalog.view.get().segments.len()
     }
 
     /// Bytes of memory taken by batches not yet in a segment, reservations included.
@@ -221,6 +219,43 @@ impl Engine {
     pub fn troubles(&self) -> Vec<String> {
         let troubles = self.shared.troubles.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         troubles.iter().map(|(part, what)| format!("{part}: {what}")).collect()
+    }
+
+    /// The disk and the names of the files in it, for those who write segments of their own.
+    pub fn place(&self) -> (&Arc<dyn Disk>, &Layout) {
+        (&self.shared.disk, &self.shared.layout)
+    }
+
+    /// Id of the store, which every segment carries.
+    pub fn store_id(&self) -> [u8; 16] {
+        self.shared.store
+    }
+
+    /// An id that no segment has or had.
+    pub fn new_segment(&self) -> u64 {
+        self.shared.catalog.new_segment()
+    }
+
+    /// Takes these segments for a merge: all, or none if one is not live or taken already.
+    pub fn claim(&self, segments: Vec<Arc<Segment>>) -> Option<Claim> {
+        self.shared.catalog.claim(segments)
+    }
+
+    /// Whether a merge works on the segment of this id.
+    pub fn is_claimed(&self, id: u64) -> bool {
+        self.shared.catalog.is_claimed(id)
+    }
+
+    /// Puts `outputs`, which are durable under their names, in the place of what was claimed; see [`ReplaceError`].
+    pub fn replace(&self, claim: &Claim, outputs: &[Arc<Segment>]) -> Result<(), ReplaceError> {
+        self.shared.catalog.replace(self.now(), claim, outputs)
+    }
+
+    /// Gives up the segments with these ids: no reader that begins now sees them. A file goes when the last reader does.
+    ///
+    /// Errors: the manifest cannot be written; nothing is given up.
+    pub fn expire(&self, ids: &[u64]) -> Result<(), StorageError> {
+        self.shared.catalog.expire(self.now(), ids)
     }
 
     /// Store time now.
@@ -248,23 +283,33 @@ impl Drop for Engine {
 /// What replaying collects before the threads exist.
 struct Opening<'a> {
     options: &'a Options,
-    disk: &'a dyn Disk,
+    disk: &'a Arc<dyn Disk>,
+    catalog: Arc<Catalog>,
     memtable: Memtable,
-    /// Full memtables that could not be sealed yet; the `seal` thread goes on with them.
+    /// Full memtables that could not be sealed yet; the seal threads go on with them.
     frozen: Vec<Arc<Memtable>>,
+    freezes: u64,
     replayed: u64,
 }
 
 impl<'a> Opening<'a> {
-    fn new(options: &'a Options, disk: &'a dyn Disk) -> Self {
-        Self { options, disk, memtable: Memtable::default(), frozen: Vec::new(), replayed: 0 }
+    fn new(options: &'a Options, disk: &'a Arc<dyn Disk>, directory: &Directory) -> Self {
+        let view = CurrentView::new(View {
+            epoch: directory.manifest.epoch,
+            segments: Arc::new(directory.segments.clone()),
+            unreadable: Arc::new(directory.unreadable.clone()),
+            frozen: Vec::new(),
+            active: Arc::default(),
+        });
+        let catalog = Catalog::new(disk.clone(), directory.layout.clone(), directory.manifest.clone(), view);
+        let (memtable, frozen) = (Memtable::default(), Vec::new());
+        Self { options, disk, catalog: Arc::new(catalog), memtable, frozen, freezes: 0, replayed: 0 }
     }
 
     /// Reads the log into the memtable. Whenever that is full it is sealed on the spot, so that a long log does not
     /// need more memory than a running store.
-    fn replay(&mut self, directory: &mut Directory) -> Result<Replay, StorageError> {
-        let (layout, manifest) = (directory.layout.clone(), directory.manifest.clone());
-        recovery::read_log(self.disk, &layout, &manifest, &mut |entry| {
+    fn replay(&mut self, directory: &Directory) -> Result<Replay, StorageError> {
+        recovery::read_log(&**self.disk, &directory.layout, &directory.manifest, &mut |entry| {
             self.replayed += 1;
             self.memtable.extend([entry]);
             if self.memtable.bytes() >= self.options.freeze_at() {
@@ -273,17 +318,27 @@ impl<'a> Opening<'a> {
         })
     }
 
-    fn seal_full(&mut self, directory: &mut Directory) {
-        let full = std::mem::take(&mut self.memtable);
-        // Memtables are sealed in LSN order: behind one that waits, all wait. With segments that the manifest cannot know
-        // of, nothing is written before they are understood.
+    fn seal_full(&mut self, directory: &Directory) {
+        let memtable = Arc::new(std::mem::take(&mut self.memtable));
+        let freeze = self.freezes;
+        self.freezes += 1;
+        // Memtables are published in LSN order: behind one that waits, all wait. With segments that the manifest cannot
+        // know of, nothing is written before they are understood.
         if self.frozen.is_empty() && directory.orphans.is_empty() {
-            match publish_sealed(self.disk, self.options, directory, &full) {
+            let frozen = Frozen { memtable: memtable.clone(), freeze, segment: self.catalog.new_segment() };
+            match self.seal(directory, frozen) {
                 Ok(()) => return,
                 Err(error) => tracing::error!(%error, "sealing while opening the store failed; it is tried again"),
             }
         }
-        self.frozen.push(Arc::new(full));
+        self.frozen.push(memtable);
+    }
+
+    fn seal(&self, directory: &Directory, frozen: Frozen) -> Result<(), StorageError> {
+        let into = (&directory.layout, self.options, &directory.manifest.store);
+        let segment = Arc::new(seal_one(&**self.disk, into, &frozen)?);
+        self.catalog.add_sealed(frozen.freeze, Sealed { memtable: frozen.memtable, segment });
+        self.catalog.publish_sealed(0).map(drop)
     }
 }
 
@@ -303,6 +358,7 @@ fn begin_log(
     directory: &Directory,
     options: &Options,
     replay: &Replay,
+    position: u64,
 ) -> Result<Log, StorageError> {
     let layout = directory.layout.clone();
     let failed = |what| StorageError::io(&directory.layout.wal, what);
@@ -310,7 +366,7 @@ fn begin_log(
     let log = Log::start(disk.clone(), layout, options.wal.clone(), store, replay.inherited());
     let mut log = log.map_err(failed("beginning a log file"))?;
     log.adopt(&replay.empty).map_err(failed("reusing log files"))?;
-    log.release(directory.manifest.position).map_err(failed("reusing log files"))?;
+    log.release(position).map_err(failed("reusing log files"))?;
     Ok(log)
 }
 

@@ -1,6 +1,6 @@
 //! What readers see: segments, frozen memtables and the active one, swapped as a whole.
 
-use crate::storage::manifest::{LiveFile, Manifest};
+use crate::storage::manifest::LiveFile;
 use crate::storage::memtable::{Entry, Memtable};
 use crate::storage::segment::Segment;
 use std::sync::{Arc, RwLock};
@@ -58,6 +58,11 @@ impl CurrentView {
         self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
+    /// Shows what the log held when the store was opened.
+    pub fn begin(&self, frozen: Vec<Arc<Memtable>>, active: Memtable) {
+        self.change(|view| (view.frozen, view.active) = (frozen, Arc::new(active)));
+    }
+
     /// The memtable that batches go into now.
     pub fn active(&self) -> Arc<Memtable> {
         self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner()).active.clone()
@@ -86,11 +91,23 @@ impl CurrentView {
     }
 
     /// Puts a segment in the place of the memtable it was made from.
-    pub fn publish(&self, sealed: &Arc<Memtable>, segment: Arc<Segment>, manifest: &Manifest) {
+    pub fn publish(&self, sealed: &Arc<Memtable>, segment: Arc<Segment>, epoch: u64) {
         self.change(|view| {
             view.frozen.retain(|memtable| !Arc::ptr_eq(memtable, sealed));
             Arc::make_mut(&mut view.segments).push(segment);
-            view.epoch = manifest.epoch;
+            view.epoch = epoch;
         });
+    }
+
+    /// Puts `new` in the place of the segments with these ids, and gives those back.
+    pub fn replace(&self, ids: &[u64], new: &[Arc<Segment>], epoch: u64) -> Vec<Arc<Segment>> {
+        self.change(|view| {
+            let segments = Arc::make_mut(&mut view.segments);
+            let gone = segments.extract_if(.., |segment| ids.contains(&segment.footer().id)).collect();
+            segments.extend_from_slice(new);
+            Arc::make_mut(&mut view.unreadable).retain(|file| !ids.contains(&file.file.id));
+            view.epoch = epoch;
+            gone
+        })
     }
 }

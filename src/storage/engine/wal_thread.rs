@@ -1,11 +1,11 @@
 //! The `wal` thread: it alone assigns LSNs, writes frames, syncs, inserts the synced group into the memtable in LSN
 //! order, makes it readable, then wakes the callers.
 
-use super::seal_thread::Sealer;
+use super::sealing::{Frozen, Sealers};
 use super::{Done, Room, Shared};
 use crate::model::Batch;
 use crate::storage::error::AppendError;
-use crate::storage::memtable::Entry;
+use crate::storage::memtable::{Entry, Memtable};
 use crate::storage::wal::log::CommitTimes;
 use crate::storage::wal::{Frame, FrameKind, Log, LogError};
 use crate::telemetry::{self, names};
@@ -28,6 +28,7 @@ pub enum Command {
     /// Every row below this LSN is in a named segment.
     Sealed {
         position: u64,
+        memtables: usize,
     },
     SealFailed(String),
     Stop,
@@ -44,37 +45,58 @@ pub struct Pending {
 pub struct WalThread {
     shared: Arc<Shared>,
     log: Log,
-    sealer: Option<Sealer>,
+    sealers: Option<Sealers>,
     inbox: mpsc::Receiver<Command>,
     next_lsn: u64,
     durable: u64,
     queue: VecDeque<Pending>,
     flushes: Vec<(u64, mpsc::Sender<Result<(), String>>)>,
-    /// Memtables handed over and not yet sealed.
+    /// Memtables handed over and not yet published.
     sealing: usize,
+    /// Number of the next freeze.
+    next_freeze: u64,
     /// Why the log can no longer be written, once it cannot.
     broken: Option<String>,
     stopping: bool,
 }
 
 impl WalThread {
-    pub fn new(shared: Arc<Shared>, log: Log, sealer: Sealer, inbox: mpsc::Receiver<Command>, next_lsn: u64) -> Self {
+    /// `freezes`: how many memtables were frozen before, those that readers still see as frozen included.
+    pub fn new(
+        shared: Arc<Shared>,
+        log: Log,
+        sealers: Sealers,
+        inbox: mpsc::Receiver<Command>,
+        (next_lsn, freezes): (u64, u64),
+    ) -> Self {
         shared.budget.set_log_room(log.room());
-        let frozen = shared.view.get().frozen;
+        let frozen = shared.catalog.view.get().frozen;
         let sealing = frozen.len();
-        frozen.into_iter().for_each(|memtable| sealer.seal(memtable));
-        Self {
+        let next_freeze = freezes - sealing as u64;
+        let mut thread = Self {
             shared,
             log,
-            sealer: Some(sealer),
+            sealers: Some(sealers),
             inbox,
             next_lsn,
             durable: next_lsn - 1,
             queue: VecDeque::new(),
             flushes: Vec::new(),
-            sealing,
+            sealing: 0,
+            next_freeze,
             broken: None,
             stopping: false,
+        };
+        frozen.into_iter().for_each(|memtable| thread.hand_over(memtable));
+        thread
+    }
+
+    fn hand_over(&mut self, memtable: Arc<Memtable>) {
+        let (freeze, segment) = (self.next_freeze, self.shared.catalog.new_segment());
+        self.next_freeze += 1;
+        self.sealing += 1;
+        if let Some(sealers) = &self.sealers {
+            sealers.seal(Frozen { memtable, freeze, segment });
         }
     }
 
@@ -114,14 +136,14 @@ impl WalThread {
                 self.flushes.push((self.durable, done));
                 self.answer_flushes(0);
             }
-            Command::Sealed { position } => self.sealed(position),
+            Command::Sealed { position, memtables } => self.sealed(position, memtables),
             Command::SealFailed(why) => self.flushes.drain(..).for_each(|(_, done)| drop(done.send(Err(why.clone())))),
             Command::Stop => self.stopping = true,
         }
     }
 
-    fn sealed(&mut self, position: u64) {
-        self.sealing = self.sealing.saturating_sub(1);
+    fn sealed(&mut self, position: u64, memtables: usize) {
+        self.sealing = self.sealing.saturating_sub(memtables);
         let released = self.log.release(position);
         if let Err(error) = released {
             tracing::error!(%error, "log files could not be set free for reuse; it is tried again after the next seal");
@@ -145,7 +167,7 @@ impl WalThread {
 
     fn publish_log_room(&self) {
         self.shared.log_bytes.store(self.log.bytes(), Ordering::Relaxed);
-        self.shared.next_log.store(self.log.next_file_id(), Ordering::Relaxed);
+        self.shared.catalog.set_next_log(self.log.next_file_id());
         let room = if self.broken.is_some() { 0 } else { self.log.room() };
         self.shared.budget.set_log_room(room);
     }
@@ -235,7 +257,7 @@ impl WalThread {
             received: frame.received,
             batch: pending.batch.clone(),
         });
-        self.shared.view.active().extend(entries);
+        self.shared.catalog.view.active().extend(entries);
         self.durable = self.next_lsn - 1;
         self.shared.readable.store(self.durable, Ordering::Release);
         self.record(group.len() as u64, times);
@@ -284,14 +306,13 @@ impl WalThread {
     }
 
     fn freeze(&mut self) {
-        if let (Some(frozen), Some(sealer)) = (self.shared.view.freeze(), &self.sealer) {
-            self.sealing += 1;
-            sealer.seal(frozen);
+        if let Some(memtable) = self.shared.catalog.view.freeze() {
+            self.hand_over(memtable);
         }
     }
 
     fn freeze_if_full(&mut self) {
-        let active = self.shared.view.active();
+        let active = self.shared.catalog.view.active();
         let max_spans = self.shared.options.seal.max_spans;
         let full = active.bytes() >= self.shared.options.freeze_at() || (max_spans > 0 && active.spans() >= max_spans);
         if full {
@@ -308,7 +329,7 @@ impl WalThread {
     /// How long the active memtable may still stay unsealed.
     fn until_freeze(&self) -> Duration {
         let max_age = self.shared.options.seal.max_age;
-        let Some(oldest) = self.shared.view.active().oldest() else { return max_age };
+        let Some(oldest) = self.shared.catalog.view.active().oldest() else { return max_age };
         let age = Duration::from_nanos(self.shared.clock.now().saturating_sub(oldest));
         max_age.saturating_sub(age)
     }
@@ -317,8 +338,8 @@ impl WalThread {
     fn finish(mut self) {
         self.commit_queue();
         self.freeze();
-        if let Some(sealer) = self.sealer.take() {
-            sealer.finish();
+        if let Some(sealers) = self.sealers.take() {
+            sealers.finish();
         }
         while let Ok(command) = self.inbox.try_recv() {
             self.take(command);

@@ -10,7 +10,7 @@ use crate::storage::codec::{Decoder, crc};
 use crate::storage::disk::{Disk, DiskFile};
 use crate::storage::error::StorageError;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An open segment.
 pub struct Segment {
@@ -21,6 +21,19 @@ pub struct Segment {
     pages: Vec<PageRef>,
     /// Offset and length of each block.
     blocks: Vec<(u64, u32)>,
+    /// Set once nothing names the file any more.
+    given_up: OnceLock<Arc<dyn Disk>>,
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        if let Some(disk) = self.given_up.get()
+            && let Err(error) = disk.remove(&self.path)
+        {
+            let path = self.path.display();
+            tracing::warn!(%path, %error, "a segment that is no longer needed could not be removed; the next start does it");
+        }
+    }
 }
 
 impl Segment {
@@ -40,7 +53,15 @@ impl Segment {
         let file = disk.open(path).map_err(StorageError::io(path, "opening"))?;
         let size = file.len().map_err(StorageError::io(path, "opening"))?;
         let footer = read_footer(&*file, path, size)?;
-        let mut segment = Self { path: path.to_owned(), file, size, footer, pages: Vec::new(), blocks: Vec::new() };
+        let mut segment = Self {
+            path: path.to_owned(),
+            file,
+            size,
+            footer,
+            pages: Vec::new(),
+            blocks: Vec::new(),
+            given_up: OnceLock::new(),
+        };
         let index = segment.section(SectionKind::DIRECTORY_INDEX)?;
         segment.pages = decode_index(&index).map_err(|_| segment.damaged(0, "malformed directory index"))?;
         segment.blocks = segment.read_block_index()?;
@@ -54,6 +75,12 @@ impl Segment {
     /// Bytes of the file.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Removes the file once the last reader has let go of it. The manifest must not name it any more.
+    pub fn remove_when_unused(&self, disk: Arc<dyn Disk>) {
+        // A second call says the same.
+        let _ = self.given_up.set(disk);
     }
 
     pub fn footer(&self) -> &Footer {
