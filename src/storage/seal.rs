@@ -207,7 +207,8 @@ impl<'a> SeenNames<'a> {
     }
 
     fn note_key(&mut self, names: &mut Names, key: &'a [u8], types: u8) {
-        let ends = key.first().zip(key.last()).map_or(0, |(first, last)| usize::from(*first) * 5 + usize::from(*last) * 3);
+        let ends =
+            key.first().zip(key.last()).map_or(0, |(first, last)| usize::from(*first) * 5 + usize::from(*last) * 3);
         let Some(slot) = self.keys.get_mut((ends + key.len() * 31) % SEEN_KEYS) else { return };
         if *slot == (key, types) {
             return;
