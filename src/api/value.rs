@@ -67,8 +67,8 @@ pub fn pair(value: &str) -> Result<(String, String), String> {
 
 /// A JSON object of texts. Numbers and booleans stand for their texts.
 pub fn pairs(value: &str) -> Result<Vec<(String, String)>, String> {
-    let map: Map<String, Value> =
-        serde_json::from_str(value).map_err(|error| format!("not a JSON object as in {{\"key\":\"value\"}}: {error}"))?;
+    let map: Map<String, Value> = serde_json::from_str(value)
+        .map_err(|error| format!("not a JSON object as in {{\"key\":\"value\"}}: {error}"))?;
     map.into_iter().map(|(key, value)| scalar(&key, value).map(|text| (key, text))).collect()
 }
 
@@ -107,9 +107,11 @@ mod tests {
     fn a_blank_before_the_offset_is_a_plus() {
         let noon = parse_rfc3339("2026-08-20T12:00:00.123456789Z");
         assert!(noon.is_some());
-        for text in
-            ["2026-08-20T14:00:00.123456789+02:00", "2026-08-20T14:00:00.123456789 02:00", "2026-08-20T12:00:00.123456789Z"]
-        {
+        for text in [
+            "2026-08-20T14:00:00.123456789+02:00",
+            "2026-08-20T14:00:00.123456789 02:00",
+            "2026-08-20T12:00:00.123456789Z",
+        ] {
             assert_eq!(instant(text).ok(), noon, "{text}");
         }
         for text in ["now", "2026-08-20", "1700000000", "2026-08-20T14:00:00 2:00", "1969-12-31T23:59:59Z"] {

@@ -176,7 +176,8 @@ async fn unknown_parameters_paths_and_methods_are_refused_in_the_shape_of_the_ap
     }
     for path in ["/api/traces/%ff", "/api/services/%ff/operations", "/api/v3/traces/%ff"] {
         let got = get(&reader, path).await;
-        let message = if path.contains("v3") { &got.json()["error"]["message"] } else { &got.json()["errors"][0]["msg"] };
+        let message =
+            if path.contains("v3") { &got.json()["error"]["message"] } else { &got.json()["errors"][0]["msg"] };
         assert!(got.status == 400 && message.as_str().unwrap().contains("UTF-8"), "{path}: {got:?}");
     }
 }
@@ -186,7 +187,8 @@ async fn the_page_for_people_names_every_route() {
     let got = get(&Arc::new(Fake::default()), "/").await;
     assert_eq!(got.status, 200);
     for route in ROUTES {
-        let path = route.split('?').next().unwrap().replace("/a/", "/{service}/").replace("/traces/a", "/traces/{trace id}");
+        let path =
+            route.split('?').next().unwrap().replace("/a/", "/{service}/").replace("/traces/a", "/traces/{trace id}");
         assert!(got.body.lines().any(|line| line.split("  ").any(|word| word == format!("GET {path}"))), "{path}");
     }
 }

@@ -73,7 +73,9 @@ async fn an_id_and_hints_are_read_in_every_spelling() {
     ] {
         assert_eq!(get(&reader, &format!("/api/v3/traces/{asked}")).await, full, "{asked}");
     }
-    for (asked, named) in [("xyz", "trace_id: \\\"xyz\\\""), ("a?startTime=now", "startTime: "), ("a?raw=1", "\\\"raw\\\"")] {
+    for (asked, named) in
+        [("xyz", "trace_id: \\\"xyz\\\""), ("a?startTime=now", "startTime: "), ("a?raw=1", "\\\"raw\\\"")]
+    {
         let got = get(&reader, &format!("/api/v3/traces/{asked}")).await;
         assert!(got.status == 400 && got.body.contains(named), "{asked}: {got:?}");
     }

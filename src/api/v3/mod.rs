@@ -42,8 +42,7 @@ pub fn refused(refusal: &Refusal) -> Response {
 
 async fn services(Asked { reading, parameters, .. }: Asked) -> Result<Shown, Refusal> {
     parameters.end()?;
-    let Answer { found, warnings } =
-        reading.read(|reader, until| async move { reader.services(until).await }).await?;
+    let Answer { found, warnings } = reading.read(|reader, until| async move { reader.services(until).await }).await?;
     encoded(move || Shown::new(&Services { services: found }, &warnings, false)).await
 }
 
