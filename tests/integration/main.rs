@@ -10,6 +10,7 @@ mod pipelines;
 mod reading;
 mod round_trip;
 mod same_answer;
+mod searching;
 #[path = "../support/mod.rs"]
 mod shared;
 mod support;
