@@ -318,6 +318,17 @@ fn a_rate_is_kept() {
 }
 
 #[test]
+fn progress_is_said_now_and_then_where_there_is_no_terminal() {
+    let output = run(&["--output", "/dev/null", "--duration", "6s", "--rate", "100"]);
+    assert_eq!(output.status.code(), Some(0));
+    let lines: Vec<_> = output.stderr.lines().map(Result::unwrap).collect();
+    let line = lines.first().expect("a line after five seconds");
+    for expected in [" spans sent, ", " spans/s, ", "0 refused, ", " s left"] {
+        assert!(line.contains(expected), "{line}");
+    }
+}
+
+#[test]
 fn the_table_says_how_to_look_at_the_example_only_where_that_is_known() {
     let output = run(&["--output", "/dev/null", "--traces", "10", "--seed", "42"]);
     let table = String::from_utf8(output.stdout.clone()).unwrap();

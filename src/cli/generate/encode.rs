@@ -1,6 +1,6 @@
 //! Spans as OTLP bytes.
 
-use super::plan::{Facts, Plan, Scratch, Template};
+use super::plan::{Endings, Facts, Plan, Scratch, Template};
 use super::random::Random;
 use super::shop::Part;
 use super::simulate::{Links, Outcome, Span, Trace};
@@ -57,11 +57,12 @@ impl Encoder {
         self.span.clear();
         if let Some(span) = of.trace.spans.get(index)
             && let Some(template) = plan.templates.get(span.template)
+            && let Some(endings) = plan.endings.get(template.part as usize)
         {
             let links = self.links(span, of);
             self.put_keys(span, template, of, index);
             self.put_attributes(span, template, of, links.len() as u32);
-            self.put_outcome(span, template, of, &links);
+            self.put_outcome(span, endings, of, &links);
             put_fixed32(&mut self.span, SPAN_FLAGS, template.flags);
             self.remember(template, of, index);
         }
@@ -91,12 +92,12 @@ impl Encoder {
         }
     }
 
-    fn put_outcome(&mut self, span: &Span, template: &Template, of: &Dated<'_>, links: &[(TraceId, SpanId)]) {
+    fn put_outcome(&mut self, span: &Span, endings: &Endings, of: &Dated<'_>, links: &[(TraceId, SpanId)]) {
         let Outcome::Failed { cause, own } = span.outcome else {
-            self.span.extend_from_slice(&template.good);
+            self.span.extend_from_slice(&endings.good);
             return links.iter().for_each(|link| put_link(&mut self.span, *link));
         };
-        let Some(failure) = template.bad.get(cause) else { return };
+        let Some(failure) = endings.bad.get(cause) else { return };
         self.span.extend_from_slice(&failure.attributes);
         if own {
             self.event.clear();

@@ -39,7 +39,7 @@ pub async fn show(counts: &Counts, end: End, done: CancellationToken) {
 
 fn bar(terminal: bool) -> ProgressBar {
     let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-    let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}").unwrap_or(ProgressStyle::default_bar());
+    let style = ProgressStyle::with_template("{percent:>3} % {wide_bar} {msg}").unwrap_or(ProgressStyle::default_bar());
     ProgressBar::with_draw_target(Some(STEPS), target).with_style(style)
 }
 

@@ -280,7 +280,7 @@ fn a_trace_comes_from_several_services_in_several_requests() {
 
 #[test]
 fn links_lead_from_consumers_to_producers() {
-    let traces = Made::default().traces(20_000);
+    let traces = Made::default().traces(8_000);
     let all: HashMap<_, _> =
         traces.iter().flatten().map(|seen| ((&seen.span.trace_id, &seen.span.span_id), seen)).collect();
     let (mut within, mut across) = (0, 0);

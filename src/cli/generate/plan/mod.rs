@@ -1,12 +1,16 @@
 //! The shop made ready: names looked up, and all that never changes about spans encoded.
 
 mod attributes;
+mod endings;
 mod resource;
 mod template;
+mod varying;
 
-pub use attributes::{Facts, Scratch, put_int};
+pub use attributes::put_int;
+pub use endings::Endings;
 pub use resource::SCHEMA;
 pub use template::Template;
+pub use varying::{Facts, Scratch};
 
 use super::shop::{Entry, Latency, Operation, Part, ROOTS, SERVICES, Service, Step, What};
 use std::collections::BTreeMap;
@@ -17,6 +21,8 @@ pub struct Plan {
     pub services: Vec<ServicePlan>,
     pub operations: Vec<OperationPlan>,
     pub templates: Vec<Template>,
+    /// In the order of `Part::ALL`.
+    pub endings: Vec<Endings>,
     /// How traces begin, for each copy of the shop; never empty.
     pub copies: Vec<Roots>,
 }
@@ -61,7 +67,9 @@ impl Roots {
 impl Plan {
     /// The first `services` of the shop; beyond the number there is, the shop is there again with numbered names.
     pub fn new(services: u32) -> Self {
-        let mut plan = Self { services: Vec::new(), operations: Vec::new(), templates: Vec::new(), copies: Vec::new() };
+        let endings = Part::ALL.into_iter().map(Endings::of).collect();
+        let mut plan =
+            Self { services: Vec::new(), operations: Vec::new(), templates: Vec::new(), endings, copies: Vec::new() };
         let per_copy = SERVICES.len() as u32;
         for copy in 0..services.div_ceil(per_copy) {
             let size = (services - copy * per_copy).min(per_copy);

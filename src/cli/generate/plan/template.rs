@@ -1,8 +1,9 @@
 //! What all spans of one place in the shop have in common, encoded once.
 
-use super::attributes::{Attributes, Varying, put_text};
+use super::attributes::Attributes;
 use super::resource::service_name;
-use crate::cli::generate::shop::{Attribute, Cause, Database, Entry, Part, Query, Sdk, Service, Value, causes};
+use super::varying::Varying;
+use crate::cli::generate::shop::{Attribute, Database, Entry, Part, Query, Sdk, Service, Value};
 use crate::model::wire::fields::*;
 use crate::model::wire::{put_bytes, put_varint_field};
 
@@ -16,7 +17,7 @@ pub enum Kind {
     Consumer = 5,
 }
 
-/// See the module. All bytes are fields of a `Span`, but for the events.
+/// See the module. All bytes are fields of a `Span`.
 pub struct Template {
     pub service: usize,
     pub part: Part,
@@ -26,21 +27,8 @@ pub struct Template {
     pub head: Vec<u8>,
     pub attributes: Vec<u8>,
     pub varying: Vec<Varying>,
-    /// Attributes of a span that went well.
-    pub good: Vec<u8>,
-    /// By cause, of spans that did not.
-    pub bad: Vec<Failure>,
     /// W3C flags: sampled, and whether the parent is known to be in another process.
     pub flags: u32,
-}
-
-pub struct Failure {
-    pub attributes: Vec<u8>,
-    /// The fields of the exception's `Event` but for its time.
-    pub exception: Vec<u8>,
-    /// Status with the exception's message, and without.
-    pub thrown: Vec<u8>,
-    pub passed_on: Vec<u8>,
 }
 
 /// Who has the span and in which copy of the shop.
@@ -65,12 +53,6 @@ impl Template {
         put_bytes(&mut head, SPAN_NAME, name.as_bytes());
         put_varint_field(&mut head, SPAN_KIND, kind as u64);
         let remote = matches!(kind, Kind::Server | Kind::Consumer);
-        let mut good = Attributes::default();
-        match part {
-            Part::Http => good.int("http.response.status_code", 200),
-            Part::Rpc => good.text("rpc.response.status_code", "OK"),
-            _ => {}
-        }
         Self {
             service: owner.index,
             part,
@@ -78,8 +60,6 @@ impl Template {
             head,
             attributes: attributes.fixed,
             varying: attributes.varying,
-            good: good.fixed,
-            bad: causes(part).iter().map(|cause| Failure::new(cause, part)).collect(),
             flags: if remote { 0x301 } else { 0x101 },
         }
     }
@@ -206,43 +186,4 @@ fn messaging(of: &mut Attributes, topic: &str, operation: &str) {
     of.text("messaging.operation.name", operation);
     of.text("messaging.operation.type", operation);
     server(of, "kafka-bootstrap", 9092);
-}
-
-impl Failure {
-    fn new(cause: &Cause, part: Part) -> Self {
-        let mut of = Attributes::default();
-        match part {
-            Part::Http => of.int("http.response.status_code", cause.error.parse().unwrap_or(500)),
-            Part::Rpc => of.text("rpc.response.status_code", cause.error),
-            _ => {}
-        }
-        of.text("error.type", cause.error);
-        Self { attributes: of.fixed, exception: exception(cause), thrown: status(cause.message), passed_on: status("") }
-    }
-}
-
-const ERROR: u64 = 2;
-
-fn status(message: &str) -> Vec<u8> {
-    let (mut status, mut field) = (Vec::new(), Vec::new());
-    if !message.is_empty() {
-        put_bytes(&mut status, STATUS_MESSAGE, message.as_bytes());
-    }
-    put_varint_field(&mut status, STATUS_CODE, ERROR);
-    put_bytes(&mut field, SPAN_STATUS, &status);
-    field
-}
-
-fn exception(cause: &Cause) -> Vec<u8> {
-    let Cause { exception, message, .. } = cause;
-    let stack = format!(
-        "{exception}: {message}\n    at shop.client.Channel.await (channel:218)\n    at shop.client.Channel.call (channel:97)\n    \
-         at shop.handler.Handler.handle (handler:64)\n    at shop.server.Worker.run (worker:31)"
-    );
-    let mut event = Vec::new();
-    put_bytes(&mut event, EVENT_NAME, b"exception");
-    put_text(&mut event, EVENT_ATTRIBUTES, "exception.type", exception);
-    put_text(&mut event, EVENT_ATTRIBUTES, "exception.message", message);
-    put_text(&mut event, EVENT_ATTRIBUTES, "exception.stacktrace", &stack);
-    event
 }

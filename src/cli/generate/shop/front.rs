@@ -1,7 +1,8 @@
 //! What customers meet: pages, search, recommendations.
 
-use super::{Database, Operation, Query, Sdk, Service, Value, call, http, ms, on, query, us, work};
-use super::{Entry::Rpc, Latency};
+use super::Sdk;
+use super::words::Entry::Rpc;
+use super::words::{Database, Latency, Operation, Query, Service, Value, call, http, ms, on, query, us, work};
 
 pub const FRONTEND: Service =
     Service { name: "frontend", version: "3.12.0", sdk: Sdk::Node, instances: 4, operations: PAGES };

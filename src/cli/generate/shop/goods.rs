@@ -1,7 +1,8 @@
 //! What there is to buy: catalogue, prices, stock, carts.
 
-use super::Entry::{Rpc, Timer};
-use super::{Database, Latency, Operation, Query, Sdk, Service, Value, http, ms, on, query, send, us, work};
+use super::Sdk;
+use super::words::Entry::{Rpc, Timer};
+use super::words::{Database, Latency, Operation, Query, Service, Value, http, ms, on, query, send, us, work};
 
 const PRODUCTS: Database = Database { system: "postgresql", host: "catalog-db", port: 5432, namespace: "catalog" };
 const CACHE: Database = Database { system: "redis", host: "catalog-cache", port: 6379, namespace: "0" };

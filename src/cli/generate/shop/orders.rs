@@ -1,8 +1,9 @@
 //! What happens to an order: checkout, payment, fulfilment, shipping, mail.
 
-use super::Entry::{Message, Messages, Rpc};
-use super::{Database, Latency, Operation, Query, Sdk, Service, Value, What};
-use super::{call, http, ms, on, query, send, step, us, work};
+use super::Sdk;
+use super::words::Entry::{Message, Messages, Rpc};
+use super::words::{Database, Latency, Operation, Query, Service, Value, What};
+use super::words::{call, http, ms, on, query, send, step, us, work};
 
 const ORDERS: Database = Database { system: "postgresql", host: "orders-db", port: 5432, namespace: "orders" };
 

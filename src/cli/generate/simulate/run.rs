@@ -1,90 +1,9 @@
-//! From a request to the shop to the spans it leaves behind: who called whom, when, and what failed.
-//!
-//! A trace depends on the seed and its number alone. One that is to fail is run once to count where it could, and again
-//! to fail at one of these places; from there the error goes up until someone tries again or does without.
+//! One trace on its way through the shop.
 
-use super::plan::{OperationPlan, Plan, StepPlan};
-use super::random::Random;
-use super::shop::{Latency, What};
-
-/// The spans of one trace, each behind its parent. Times are nanoseconds since the trace began.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Trace {
-    /// Which copy of the shop.
-    pub copy: usize,
-    pub user: u32,
-    pub order: u32,
-    pub spans: Vec<Span>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-pub struct Span {
-    pub template: usize,
-    pub parent: Option<usize>,
-    pub pod: u32,
-    pub start: u64,
-    pub end: u64,
-    pub outcome: Outcome,
-    pub links: Links,
-    /// What the holes and values of this span are drawn from.
-    pub item: u32,
-    /// How often it had been tried before.
-    pub resent: u32,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    Good,
-    /// With the number of the cause. An error of its own has an exception; one that came from below has not.
-    Failed {
-        cause: usize,
-        own: bool,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
-    None,
-    /// To the parent, who sent the message.
-    Parent,
-    /// To at most so many producers of other traces.
-    Others(u32),
-}
-
-impl Trace {
-    /// How long it takes until its last span has ended.
-    pub fn length(&self) -> u64 {
-        self.spans.iter().map(|span| span.end).max().unwrap_or(0)
-    }
-
-    pub fn failed(&self) -> bool {
-        self.spans.iter().any(|span| span.outcome != Outcome::Good)
-    }
-}
-
-/// Makes trace after trace.
-pub struct Simulator {
-    pub plan: Plan,
-    pub seed: u64,
-    /// The share of traces in which something fails.
-    pub error_ratio: f64,
-}
-
-impl Simulator {
-    /// Trace `number` of this seed.
-    pub fn trace(&self, number: u64) -> Trace {
-        let mut random = Random::of(self.seed, number);
-        let fails = random.chance(self.error_ratio);
-        let mut run = Run::new(&self.plan, random.clone());
-        let trace = run.trace();
-        if !fails {
-            return trace;
-        }
-        let mut again = Run::new(&self.plan, random);
-        again.fails_at = Some(run.random.below(run.chances));
-        again.trace()
-    }
-}
+use super::{Links, Outcome, Span, Trace};
+use crate::cli::generate::plan::{OperationPlan, Plan, StepPlan};
+use crate::cli::generate::random::Random;
+use crate::cli::generate::shop::{Latency, Part, What};
 
 /// How long someone waits in vain.
 const TIMEOUT: Latency = Latency { median: 2_000_000, spread: 0.02 };
@@ -106,14 +25,14 @@ const MOST_MESSAGES: u32 = 16;
 /// As many as every part has.
 const CAUSES: u32 = 3;
 
-struct Run<'a> {
+pub struct Run<'a> {
     plan: &'a Plan,
-    random: Random,
+    pub random: Random,
     spans: Vec<Span>,
     /// Places passed where something could fail.
-    chances: u32,
+    pub chances: u32,
     /// The next of these places at which it does.
-    fails_at: Option<u32>,
+    pub fails_at: Option<u32>,
 }
 
 /// When something ended, and the cause if it ended badly.
@@ -137,11 +56,12 @@ struct Caller {
 }
 
 impl<'a> Run<'a> {
-    fn new(plan: &'a Plan, random: Random) -> Self {
+    pub fn new(plan: &'a Plan, random: Random) -> Self {
         Self { plan, random, spans: Vec::new(), chances: 0, fails_at: None }
     }
 
-    fn trace(&mut self) -> Trace {
+    /// To be called once.
+    pub fn trace(&mut self) -> Trace {
         let (user, order) = (self.random.number() as u32, self.random.number() as u32);
         let copy = self.random.below(self.plan.copies.len() as u32) as usize;
         if let Some(roots) = self.plan.copies.get(copy)
@@ -268,7 +188,7 @@ impl<'a> Run<'a> {
 
     fn is_message(&self, operation: &OperationPlan) -> bool {
         let template = self.plan.templates.get(operation.template);
-        template.is_some_and(|template| template.part == super::shop::Part::Messaging)
+        template.is_some_and(|template| template.part == Part::Messaging)
     }
 
     fn end(&mut self, span: usize, ended: Ended) -> Ended {
