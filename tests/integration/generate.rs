@@ -198,8 +198,12 @@ async fn a_request_without_an_answer_is_sent_again() {
 
 #[tokio::test]
 async fn any_other_failure_ends_with_the_servers_words() {
-    let (server, endpoint) = Server::start(0, |_| (StatusCode::BAD_REQUEST, "no such tenant").into_response()).await;
-    let output = run_against(&endpoint, &["--duration", "1h", "--connections", "1"]).await;
+    let (server, endpoint) = Server::start(0, |number| match number {
+        0 => (StatusCode::BAD_REQUEST, "no such tenant").into_response(),
+        _ => StatusCode::OK.into_response(),
+    })
+    .await;
+    let output = run_against(&endpoint, &["--traces", "100", "--connections", "1"]).await;
     assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
     assert!(stderr(&output).contains("400 Bad Request: no such tenant"), "{}", stderr(&output));
     assert_eq!(*server.seen.lock().unwrap(), 1, "nothing is sent again");
@@ -223,9 +227,10 @@ async fn spans_that_are_rejected_for_good_are_counted_and_not_sent_again() {
 
 #[tokio::test]
 async fn an_interrupt_ends_it_well_and_says_what_was_sent() {
+    // So few spans that no request is ever full: what waits is sent when it is a second old.
     for signal in [Signal::INT, Signal::TERM] {
         let (server, endpoint) = Server::start(0, |_| StatusCode::OK.into_response()).await;
-        let arguments = ["--endpoint", &endpoint, "--duration", "1h", "--rate", "500", "--format", "json"];
+        let arguments = ["--endpoint", &endpoint, "--duration", "1h", "--rate", "20", "--format", "json"];
         let child = generate(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         tokio::time::timeout(LONG, server.arrived.notified()).await.expect("nothing was sent");
         kill_process(Pid::from_child(&child), signal).unwrap();

@@ -78,7 +78,7 @@ mod tests {
     use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
     use prost::Message;
 
-    const FACTS: Facts = Facts { user: 17, order: 4_000_000_017, item: 20_003, links: 3 };
+    const FACTS: Facts = Facts { user: 17, order: 1_234_567_890, item: 20_003, links: 3 };
 
     fn value(attributes: &Attributes) -> (String, Any) {
         let mut span = attributes.fixed.clone();
@@ -95,7 +95,7 @@ mod tests {
             ("plain", "plain"),
             ("/product/{id}", "/product/{id}"),
             ("{item}", "p-00003"),
-            ("/a/{order}/{user}.webp", "/a/o-000000017/u-000017.webp"),
+            ("/a/{order}/{user}.webp", "/a/o-234567890/u-000017.webp"),
         ];
         for (text, expected) in texts {
             let mut attributes = Attributes::default();
