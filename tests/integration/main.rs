@@ -4,6 +4,7 @@ mod cli;
 mod contract;
 mod endpoints;
 mod example_config;
+mod generate;
 mod layering;
 mod life_cycle;
 mod pipelines;
