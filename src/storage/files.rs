@@ -6,6 +6,7 @@
 //! wal/000000000000000a.wal  a log file, named by its id
 //! wal/spare-….wal           a log file nothing lives in, kept for reuse
 //! segments/….seg            a segment, named by its id
+//! ballast                   room on the disk, kept for the manifest that lets something be given up
 //! *.unfinished              being written; meaningless after a start
 //! ```
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 pub const LOCK: &str = "LOCK";
 pub const MANIFESTS: [&str; 2] = ["manifest.a", "manifest.b"];
+pub const BALLAST: &str = "ballast";
 pub const WAL_DIR: &str = "wal";
 pub const SEGMENT_DIR: &str = "segments";
 pub const UNFINISHED: &str = ".unfinished";

@@ -19,10 +19,11 @@ pub mod manifest;
 mod memtable;
 pub mod options;
 pub mod query;
+mod retention;
 mod seal;
 pub mod segment;
 pub mod wal;
 
 pub use engine::{Engine, OpenStore, Snapshot};
-pub use error::{AppendError, StorageError};
-pub use options::{Options, SealOptions, WalOptions};
+pub use error::{AppendError, NoRoom, StorageError};
+pub use options::{Options, Retention, SealOptions, WalOptions};

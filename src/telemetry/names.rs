@@ -59,7 +59,16 @@ metrics! {
     STORE_MEMTABLE_BYTES = gauge("sluice_store_memtable_bytes", "exporter", "Bytes of answered batches not yet in a segment, and of reservations.");
     STORE_COMMITS = counter("sluice_store_commits_total", "exporter", "Groups of batches made durable by one sync each.");
     STORE_BATCHES = counter("sluice_store_batches_total", "exporter", "Batches made durable.");
-    STORE_REFUSED = counter("sluice_store_refused_batches_total", "exporter,reason", "Batches not taken: log_full, memory_full, log_failed.");
+    STORE_REFUSED = counter("sluice_store_refused_batches_total", "exporter,reason", "Batches not taken: disk_reserve, log_full, memory_full, replaying, no_log_file, log_failed.");
     STORE_SEAL_FAILURES = counter("sluice_store_seal_failures_total", "exporter", "Attempts to seal that failed and are tried again.");
+    STORE_DISK_FREE = gauge("sluice_store_disk_free_bytes", "exporter", "Bytes of disk that seals could take: what the file system has for new files, and spare log files.");
+    STORE_DISK_RESERVE = gauge("sluice_store_disk_reserve_bytes", "exporter", "Bytes of disk kept free for seals (disk.reserve): below it batches are refused.");
+    STORE_LOG_FILES_WAITING = gauge("sluice_store_log_files_waiting", "exporter", "Full log files with rows that are in no segment yet.");
+    STORE_UNREAD = gauge("sluice_store_unread_batches", "exporter", "Batches of the log that a start could not take into memory yet; none are taken while there are any.");
+    STORE_EXPIRED_SEGMENTS = counter("sluice_store_expired_segments_total", "exporter", "Segments given up because retention does not keep them.");
+    STORE_EXPIRED_BYTES = counter("sluice_store_expired_bytes_total", "exporter", "Bytes of those segments.");
+    STORE_EXPIRED_SPANS = counter("sluice_store_expired_spans_total", "exporter", "Spans in those segments.");
+    STORE_EXPIRY_PAUSED = gauge("sluice_store_expiry_paused_seconds", "exporter", "Seconds until segments expire again, after a start that found the clock more than 24 h ahead of what the store knew.");
+    STORE_CLOCK_OFFSET = gauge("sluice_store_clock_offset_seconds", "exporter", "How far the store's time is ahead of the wall clock; negative when it is behind.");
     STORE_DAMAGE = gauge("sluice_store_damaged_places", "exporter", "Places found damaged when the store was opened.");
 }

@@ -1,7 +1,7 @@
 //! A disk in memory that keeps what is durable apart from what is not, and fails or dies at a chosen operation.
 //!
 //! A name is durable once its directory was synced, bytes once their file was. A failed sync loses what was waiting
-//! for it for good, as Linux does: later syncs succeed without it.
+//! for it for good, as Linux does: later syncs succeed without it. It may be made small: then it is full at some time.
 
 use sluice::storage::disk::{Disk, DiskFile, LockGuard, LockMode, Locked};
 use std::collections::BTreeMap;
@@ -64,6 +64,8 @@ struct State {
     writes: u64,
     fault: Option<(usize, Fault)>,
     crashed: bool,
+    /// Bytes that all files together may have; `None` for as many as there are.
+    capacity: Option<u64>,
     /// What the faulted operation was, for messages.
     hit: Option<String>,
 }
@@ -80,6 +82,16 @@ impl FaultDisk {
         state.fault = Some((at, fault));
         drop(state);
         self
+    }
+
+    /// Sets how many bytes all files together may have. A file that another program writes is a smaller capacity.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.state().capacity = Some(bytes);
+    }
+
+    /// Bytes of all files.
+    pub fn used(&self) -> u64 {
+        self.state().used()
     }
 
     pub fn crashed(&self) -> bool {
@@ -100,7 +112,8 @@ impl FaultDisk {
     pub fn after_kill(&self) -> Self {
         let state = self.state();
         let (inodes, live, durable) = (state.inodes.clone(), state.live.clone(), state.durable.clone());
-        Self(Arc::new(Mutex::new(State { inodes, live, durable, writes: state.writes, ..State::default() })))
+        let (writes, capacity) = (state.writes, state.capacity);
+        Self(Arc::new(Mutex::new(State { inodes, live, durable, writes, capacity, ..State::default() })))
     }
 
     /// The disk that the next start finds.
@@ -121,7 +134,8 @@ impl FaultDisk {
             found.insert(path.clone(), inodes.len());
             inodes.push(Inode { live: content.clone(), durable: content, unsynced: Vec::new() });
         }
-        Self(Arc::new(Mutex::new(State { inodes, live: found.clone(), durable: found, ..State::default() })))
+        let (live, durable, capacity) = (found.clone(), found, state.capacity);
+        Self(Arc::new(Mutex::new(State { inodes, live, durable, capacity, ..State::default() })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -149,6 +163,21 @@ impl FaultDisk {
         let (state, fault) = self.operation(what, path)?;
         fault.and_then(Fault::error).map_or(Ok(state), Err)
     }
+}
+
+impl State {
+    fn used(&self) -> u64 {
+        self.live.values().map(|&inode| self.inodes[inode].live.len() as u64).sum()
+    }
+
+    fn free(&self) -> u64 {
+        self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used()))
+    }
+}
+
+/// The disk is full.
+fn no_space() -> io::Error {
+    io::Error::from_raw_os_error(28)
 }
 
 impl Inode {
@@ -196,6 +225,10 @@ impl Disk for FaultDisk {
     fn create(&self, path: &Path, size: u64) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.whole("create", path)?;
         let inode = state.inodes.len();
+        state.live.remove(path);
+        if state.free() < size {
+            return Err(no_space());
+        }
         state.inodes.push(Inode { live: vec![0; size as usize], ..Inode::default() });
         state.live.insert(path.to_owned(), inode);
         Ok(Arc::new(FaultFile { disk: self.clone(), inode, path: path.to_owned() }))
@@ -229,6 +262,10 @@ impl Disk for FaultDisk {
         Ok(())
     }
 
+    fn free(&self, _: &Path) -> io::Result<u64> {
+        Ok(self.state().free())
+    }
+
     fn lock(&self, _: &Path, _: LockMode) -> io::Result<Locked> {
         Ok(Locked::Taken(LockGuard(Box::new(()))))
     }
@@ -252,6 +289,13 @@ impl DiskFile for FaultFile {
         let (mut state, fault) = self.disk.operation("write", &self.path)?;
         if fault.is_some() && bytes.len() > 1 {
             bytes.truncate(bytes.len() / 2);
+        }
+        let growth = (offset as usize + bytes.len()).saturating_sub(state.inodes[self.inode].live.len());
+        let fits = usize::try_from(state.free()).unwrap_or(usize::MAX);
+        // Only what grows the file needs room; a write that is cut short by that says so.
+        bytes.truncate(bytes.len() - growth.saturating_sub(fits).min(growth).min(bytes.len()));
+        if growth > fits && bytes.is_empty() {
+            return Err(no_space());
         }
         state.writes += 1;
         let number = state.writes;

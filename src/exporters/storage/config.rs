@@ -3,7 +3,7 @@
 use crate::component::NotYet;
 use crate::config::Fault;
 use crate::config::units::{ByteSize, duration};
-use crate::storage::{Options, SealOptions, WalOptions};
+use crate::storage::{self, Options, SealOptions, WalOptions};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,12 +25,12 @@ pub struct Config {
     pub memtable: Memtable,
     pub seal: Seal,
     pub segment: Segment,
+    pub disk: Disk,
+    pub retention: Retention,
     pub sampling: Sampling,
     profile: NotYet,
     sealed_timeout: NotYet,
     merge: NotYet,
-    disk: NotYet,
-    retention: NotYet,
 }
 
 /// When a batch is answered.
@@ -100,6 +100,45 @@ pub struct Segment {
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+pub struct Disk {
+    /// Bytes of disk kept free for seals. Below it senders are asked to come back.
+    pub reserve: Reserve,
+}
+
+/// How much disk is kept free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(untagged, expecting = "must be auto or a size, as in 2GiB")]
+pub enum Reserve {
+    Word(Auto),
+    Bytes(ByteSize),
+}
+
+/// `wal.max_size` and twice `seal.max_size`: what sealing a full log may need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Auto {
+    Auto,
+}
+
+impl Default for Reserve {
+    fn default() -> Self {
+        Self::Word(Auto::Auto)
+    }
+}
+
+/// What is kept, and how long. What is beyond it is deleted, oldest received first.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Retention {
+    /// How long ago the newest span of a segment may have been received; 0 for no limit.
+    #[serde(with = "duration")]
+    pub max_age: Duration,
+    /// Most bytes of all segments together; 0 for no limit.
+    pub max_size: ByteSize,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Sampling {
     pub mode: SamplingMode,
     grace: NotYet,
@@ -144,12 +183,12 @@ impl Default for Config {
             memtable: Memtable::default(),
             seal: Seal::default(),
             segment: Segment::default(),
+            disk: Disk::default(),
+            retention: Retention::default(),
             sampling: Sampling::default(),
             profile: NotYet,
             sealed_timeout: NotYet,
             merge: NotYet,
-            disk: NotYet,
-            retention: NotYet,
         }
     }
 }
@@ -174,6 +213,12 @@ impl Default for Memtable {
 impl Default for Seal {
     fn default() -> Self {
         Self { workers: 2, max_size: ByteSize::mib(32), max_spans: 0, max_age: Duration::from_secs(30) }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self { max_age: Duration::from_secs(168 * 3600), max_size: ByteSize::default() }
     }
 }
 
@@ -234,6 +279,14 @@ impl Config {
                 max_age: self.seal.max_age,
             },
             block_size: size(self.segment.block_size),
+            retention: storage::Retention {
+                max_age: self.retention.max_age,
+                max_size: self.retention.max_size.bytes(),
+            },
+            disk_reserve: match self.disk.reserve {
+                Reserve::Word(Auto::Auto) => None,
+                Reserve::Bytes(bytes) => Some(bytes.bytes()),
+            },
         }
     }
 }
@@ -259,6 +312,15 @@ mod tests {
     }
 
     #[test]
+    fn the_reserve_is_what_sealing_a_full_log_may_need_or_what_is_written() {
+        let options = |yaml| Node::from_yaml(yaml).unwrap().decode::<Config>().unwrap().options("storage");
+        assert_eq!(options("").reserve(), (1 << 30) + (64 << 20));
+        assert_eq!(options("{disk: {reserve: auto}, seal: {max_size: 1MiB}}").reserve(), (1 << 30) + (2 << 20));
+        assert_eq!(options("disk: {reserve: 5MiB}").reserve(), 5 << 20);
+        assert_eq!(options("disk: {reserve: 0}").reserve(), 0);
+    }
+
+    #[test]
     fn what_does_not_exist_so_far_is_refused_by_name() {
         for yaml in [
             "durability: buffered",
@@ -266,9 +328,7 @@ mod tests {
             "sampling: {mode: enforce}",
             "sampling: {mode: shadow}",
             "sampling: {grace: 2h}",
-            "retention: {max_age: 168h}",
             "merge: {workers: 1}",
-            "disk: {reserve: auto}",
             "profile: latency",
         ] {
             let faults = faults(yaml);
@@ -286,6 +346,10 @@ mod tests {
             ("seal: {max_age: 0s}", "seal::max_age"),
             ("seal: {workers: 0}", "seal::workers"),
             ("segment: {block_size: 1KiB}", "segment::block_size"),
+            ("disk: {reserve: automatic}", "disk::reserve"),
+            ("disk: {reserve: -1}", "disk::reserve"),
+            ("retention: {max_age: -1h}", "retention::max_age"),
+            ("retention: {max_size: many}", "retention::max_size"),
             ("directory: ''", "directory"),
             ("sampling: {mode: on}", "sampling::mode"),
         ] {

@@ -104,4 +104,12 @@ fn set_gauges(engine: &Engine) {
     metrics::gauge!(names::STORE_BYTES.name, "exporter" => name(), "kind" => "segments").set(segments as f64);
     metrics::gauge!(names::STORE_SEGMENTS.name, "exporter" => name()).set(engine.segment_count() as f64);
     metrics::gauge!(names::STORE_MEMTABLE_BYTES.name, "exporter" => name()).set(engine.memory() as f64);
+    metrics::gauge!(names::STORE_LOG_FILES_WAITING.name, "exporter" => name()).set(engine.log_files_waiting() as f64);
+    metrics::gauge!(names::STORE_UNREAD.name, "exporter" => name()).set(engine.unread() as f64);
+    let (free, reserve) = engine.disk_room();
+    metrics::gauge!(names::STORE_DISK_FREE.name, "exporter" => name()).set(free as f64);
+    metrics::gauge!(names::STORE_DISK_RESERVE.name, "exporter" => name()).set(reserve as f64);
+    let paused = engine.expiry_paused_until().map_or(0, |until| until.saturating_sub(engine.now()));
+    metrics::gauge!(names::STORE_EXPIRY_PAUSED.name, "exporter" => name()).set(paused as f64 / 1e9);
+    metrics::gauge!(names::STORE_CLOCK_OFFSET.name, "exporter" => name()).set(engine.clock_offset() as f64 / 1e9);
 }

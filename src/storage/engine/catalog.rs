@@ -1,6 +1,7 @@
 //! The one writer of the manifest: seals, merges and expiry change the list of live files through it, one after the
 //! other, and readers see each change as soon as it is durable.
 
+use super::ballast;
 use super::view::CurrentView;
 use crate::model::time::Nanos;
 use crate::storage::disk::Disk;
@@ -80,6 +81,11 @@ impl Catalog {
         self.state().manifest.clone()
     }
 
+    /// Every live file, as the manifest was last written.
+    pub fn live_files(&self) -> Vec<LiveFile> {
+        self.state().manifest.files.clone()
+    }
+
     /// Takes over what was sealed as number `freeze`, to be published once all before it are.
     pub fn add_sealed(&self, freeze: u64, sealed: Sealed) {
         self.state().sealed.insert(freeze, sealed);
@@ -156,13 +162,26 @@ impl Catalog {
         Ok(())
     }
 
-    /// Gives up these segments. A merge that works on one of them is told to stop.
+    /// Gives up these segments. A merge that works on one of them is told to stop. On a full disk the manifest that says so
+    /// takes the place of the ballast.
     pub fn expire(&self, now: Nanos, ids: &[u64]) -> Result<(), StorageError> {
+        match self.try_expire(now, ids) {
+            Err(error) if error.is_full() && ballast::give_up(&*self.disk, &self.layout) => self.try_expire(now, ids),
+            other => other,
+        }
+    }
+
+    fn try_expire(&self, now: Nanos, ids: &[u64]) -> Result<(), StorageError> {
         let mut state = self.state();
         ids.iter().filter_map(|id| state.claims.get(id)).for_each(|cancel| cancel.store(true, Ordering::Relaxed));
         state.commit(self, now, |manifest| {
             manifest.files.retain(|file| !ids.contains(&file.id));
         })?;
+        // Nobody can be reading those that cannot be read. What cannot be removed now is removed by the next start.
+        let unreadable = self.view.get().unreadable;
+        for id in unreadable.iter().map(|unreadable| unreadable.file.id).filter(|id| ids.contains(id)) {
+            let _ = self.disk.remove(&self.layout.segment(id));
+        }
         for segment in self.view.replace(ids, &[], state.manifest.epoch) {
             segment.remove_when_unused(self.disk.clone());
         }

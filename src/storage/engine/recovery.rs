@@ -175,7 +175,7 @@ pub fn read_log(
 }
 
 /// Frames hold batches that were walked before they were written; one that cannot be walked now is damage.
-fn decode(found: &Replayed) -> Result<Entry, Hole> {
+pub fn decode(found: &Replayed) -> Result<Entry, Hole> {
     let hole = || Hole {
         path: found.path.clone(),
         from: found.offset,
@@ -188,8 +188,8 @@ fn decode(found: &Replayed) -> Result<Entry, Hole> {
     Ok(Entry { lsn: found.lsn, received: found.received, batch: ingested.batch })
 }
 
-/// The latest store time that a directory knows.
-pub fn last_known_time(directory: &Directory, log: &Replay) -> Nanos {
-    let sealed = directory.segments.iter().map(|segment| segment.footer().received.1).max().unwrap_or(0);
-    directory.manifest.clock.max(log.latest).max(sealed)
+/// The latest store time that a directory knows; `in_log` is that of its log, 0 where that is not read yet.
+pub fn last_known_time(manifest: &Manifest, in_log: Nanos) -> Nanos {
+    let in_files = manifest.files.iter().map(|file| file.received.1).max().unwrap_or(0);
+    manifest.clock.max(in_files).max(in_log)
 }

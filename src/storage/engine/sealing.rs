@@ -102,6 +102,7 @@ impl Worker {
         let Published { memtables, memory, position } = published;
         if memtables > 0 {
             self.shared.budget.release_memory(memory);
+            self.shared.bell.ring();
             // A stopping `wal` thread releases log files by itself.
             let _ = self.commands.send(Command::Sealed { position, memtables });
         }

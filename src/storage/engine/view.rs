@@ -21,6 +21,8 @@ pub struct View {
     /// Oldest first.
     pub frozen: Vec<Arc<Memtable>>,
     pub active: Arc<Memtable>,
+    /// Batches of the log that are in no memtable yet.
+    pub unread: u64,
 }
 
 /// One consistent moment, pinned: it never changes, whatever is sealed meanwhile.
@@ -31,9 +33,18 @@ pub struct Snapshot {
     pub unreadable: Arc<Vec<Unreadable>>,
     /// Everything not yet in a segment, in LSN order.
     pub(in crate::storage) entries: Vec<Entry>,
+    /// Batches that were answered and are not in it: the log is being replayed.
+    pub unread: u64,
 }
 
 impl Snapshot {
+    /// What is not in it though it should be, a sentence each.
+    pub fn missing(&self) -> impl Iterator<Item = String> {
+        let unreadable = self.unreadable.iter().map(|file| file.why.clone());
+        let unread = Some(self.unread).filter(|&left| left > 0);
+        unreadable.chain(unread.map(|left| format!("the log is being replayed: {left} batches are not readable yet")))
+    }
+
     /// The highest LSN of a row in it; `None` where there is none.
     pub fn readable_lsn(&self) -> Option<u64> {
         let sealed = self.segments.iter().map(|segment| segment.footer().lsns.1).max();
@@ -69,9 +80,14 @@ impl CurrentView {
     }
 
     pub fn snapshot(&self) -> Snapshot {
-        let View { epoch, segments, unreadable, frozen, active } = self.get();
+        let View { epoch, segments, unreadable, frozen, active, unread } = self.get();
         let entries = frozen.iter().chain([&active]).flat_map(|memtable| memtable.entries()).collect();
-        Snapshot { epoch, segments, unreadable, entries }
+        Snapshot { epoch, segments, unreadable, entries, unread }
+    }
+
+    /// Says how many batches of the log are in no memtable yet.
+    pub fn set_unread(&self, batches: u64) {
+        self.change(|view| view.unread = batches);
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut View) -> T) -> T {

@@ -1,6 +1,7 @@
 //! The `wal` thread: it alone assigns LSNs, writes frames, syncs, inserts the synced group into the memtable in LSN
 //! order, makes it readable, then wakes the callers.
 
+use super::backlog::Backlog;
 use super::sealing::{Frozen, Sealers};
 use super::{Done, Room, Shared};
 use crate::model::Batch;
@@ -31,6 +32,10 @@ pub enum Command {
         memtables: usize,
     },
     SealFailed(String),
+    /// Look again for what could not be done for want of room. Seals miss so many bytes of disk.
+    Tend {
+        short: u64,
+    },
     Stop,
 }
 
@@ -45,6 +50,8 @@ pub struct Pending {
 pub struct WalThread {
     shared: Arc<Shared>,
     log: Log,
+    /// What of the log is still to be read.
+    backlog: Option<Backlog>,
     sealers: Option<Sealers>,
     inbox: mpsc::Receiver<Command>,
     next_lsn: u64,
@@ -64,18 +71,18 @@ impl WalThread {
     /// `freezes`: how many memtables were frozen before, those that readers still see as frozen included.
     pub fn new(
         shared: Arc<Shared>,
-        log: Log,
+        (log, backlog): (Log, Option<Backlog>),
         sealers: Sealers,
         inbox: mpsc::Receiver<Command>,
         (next_lsn, freezes): (u64, u64),
     ) -> Self {
-        shared.budget.set_log_room(log.room());
         let frozen = shared.catalog.view.get().frozen;
         let sealing = frozen.len();
         let next_freeze = freezes - sealing as u64;
         let mut thread = Self {
             shared,
             log,
+            backlog,
             sealers: Some(sealers),
             inbox,
             next_lsn,
@@ -88,6 +95,8 @@ impl WalThread {
             stopping: false,
         };
         frozen.into_iter().for_each(|memtable| thread.hand_over(memtable));
+        thread.backlog.iter().for_each(|backlog| backlog.show(&thread.shared));
+        thread.publish_log_room();
         thread
     }
 
@@ -138,7 +147,35 @@ impl WalThread {
             }
             Command::Sealed { position, memtables } => self.sealed(position, memtables),
             Command::SealFailed(why) => self.flushes.drain(..).for_each(|(_, done)| drop(done.send(Err(why.clone())))),
+            Command::Tend { short } => self.tend(short),
             Command::Stop => self.stopping = true,
+        }
+    }
+
+    fn tend(&mut self, short: u64) {
+        if self.stopping {
+            return;
+        }
+        if let Err(error) = self.log.give_back(short) {
+            tracing::warn!(%error, "spare log files could not be removed to make room for seals");
+        }
+        if !self.log.has_file() {
+            let begun = self.log.begin(self.next_lsn).map_err(LogError::NoFile);
+            self.note_rotation(&begun);
+        }
+        self.read_on();
+        self.publish_log_room();
+    }
+
+    /// Takes as much of the rest of the log into memory as there is room for.
+    fn read_on(&mut self) {
+        let Some(mut backlog) = self.backlog.take_if(|_| !self.stopping) else { return };
+        while backlog.fill_memtable(&self.shared) {
+            self.freeze();
+        }
+        if backlog.left() > 0 {
+            self.backlog = Some(backlog);
+            self.relieve();
         }
     }
 
@@ -148,13 +185,14 @@ impl WalThread {
         if let Err(error) = released {
             tracing::error!(%error, "log files could not be set free for reuse; it is tried again after the next seal");
         }
+        self.read_on();
         self.publish_log_room();
         self.answer_flushes(position);
     }
 
     /// Answers those whose rows are all below `position`, or all if nothing is being sealed.
     fn answer_flushes(&mut self, position: u64) {
-        let idle = self.sealing == 0;
+        let idle = self.sealing == 0 && self.backlog.is_none();
         self.flushes.retain(|(last, done)| {
             let sealed = idle || *last < position;
             if sealed {
@@ -167,6 +205,8 @@ impl WalThread {
 
     fn publish_log_room(&self) {
         self.shared.log_bytes.store(self.log.bytes(), Ordering::Relaxed);
+        self.shared.spare_bytes.store(self.log.spare_bytes(), Ordering::Relaxed);
+        self.shared.log_files_waiting.store(self.log.waiting(), Ordering::Relaxed);
         self.shared.catalog.set_next_log(self.log.next_file_id());
         let room = if self.broken.is_some() { 0 } else { self.log.room() };
         self.shared.budget.set_log_room(room);
@@ -183,7 +223,8 @@ impl WalThread {
                 let begun = self.log.rotate(first_size, self.next_lsn);
                 self.note_rotation(&begun);
                 if let Err(error) = begun {
-                    self.refuse_first("log_full", AppendError::Full(error.to_string()));
+                    let reason = if matches!(error, LogError::NoFile(_)) { "no_log_file" } else { "log_full" };
+                    self.refuse_first(reason, AppendError::Full(error.to_string()));
                     self.relieve();
                 }
             }
@@ -313,10 +354,7 @@ impl WalThread {
     }
 
     fn freeze_if_full(&mut self) {
-        let active = self.shared.catalog.view.active();
-        let max_spans = self.shared.options.seal.max_spans;
-        let full = active.bytes() >= self.shared.options.freeze_at() || (max_spans > 0 && active.spans() >= max_spans);
-        if full {
+        if self.shared.options.fills(&self.shared.catalog.view.active()) {
             self.freeze();
         }
     }

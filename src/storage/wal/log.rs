@@ -53,6 +53,10 @@ pub struct Log {
     /// Some spare's new name is not durable yet.
     unsettled: bool,
     next_id: u64,
+    /// The newest file with frames of those found at the start: what the first file of this start follows.
+    found: Option<Previous>,
+    /// Files found to hold nothing, which become spares once that file has its name.
+    empty: Vec<u64>,
 }
 
 struct Current {
@@ -94,24 +98,46 @@ impl Log {
         store: [u8; 16],
         found: Inherited,
     ) -> io::Result<Self> {
+        let next_lsn = found.next_lsn;
+        let mut log = Self::without_file(disk, layout, options, store, found);
+        log.begin(next_lsn)?;
+        Ok(log)
+    }
+
+    /// A log that takes nothing until it has a file; see [`Log::begin`].
+    pub fn without_file(
+        disk: Arc<dyn Disk>,
+        layout: Layout,
+        options: WalOptions,
+        store: [u8; 16],
+        found: Inherited,
+    ) -> Self {
         let seed = Seed::new(&store, 0);
         let file = Arc::new(Nowhere);
-        let nowhere = Current { file, id: 0, seed, size: 0, end: 0, last_lsn: 0, succeeded: false };
-        let closed = found.closed.into();
-        let mut log = Self {
+        let nowhere = Current { file, id: 0, seed, size: 0, end: 0, last_lsn: 0, succeeded: true };
+        Self {
             disk,
             layout,
             options,
             store,
             current: nowhere,
-            closed,
+            closed: found.closed.into(),
             spares: found.spares,
             unsettled: false,
             next_id: found.next_id,
-        };
-        let size = log.options.file_size;
-        log.current = log.new_file(size, found.next_lsn, found.previous)?;
-        Ok(log)
+            found: found.previous,
+            empty: Vec::new(),
+        }
+    }
+
+    /// Whether a file was begun since the start.
+    pub fn has_file(&self) -> bool {
+        self.current.id > 0
+    }
+
+    /// Begins a file behind the current one, or behind those found.
+    pub fn begin(&mut self, first_lsn: u64) -> io::Result<()> {
+        self.begin_file(self.options.file_size, first_lsn)
     }
 
     /// Bytes a frame with such a payload takes.
@@ -126,7 +152,17 @@ impl Log {
 
     /// Bytes of all log files, spares included.
     pub fn bytes(&self) -> u64 {
-        self.in_use() + self.spares.iter().map(|file| file.size).sum::<u64>()
+        self.in_use() + self.spare_bytes()
+    }
+
+    /// Bytes of the files nothing lives in.
+    pub fn spare_bytes(&self) -> u64 {
+        self.spares.iter().map(|file| file.size).sum()
+    }
+
+    /// Closed files that hold rows not yet in a segment.
+    pub fn waiting(&self) -> usize {
+        self.closed.len()
     }
 
     fn in_use(&self) -> u64 {
@@ -192,10 +228,12 @@ impl Log {
 
     fn begin_file(&mut self, size: u64, first_lsn: u64) -> io::Result<()> {
         let Current { id, end, last_lsn, .. } = self.current;
-        let previous = Some(Previous { id, end, last_lsn });
+        let previous = if self.has_file() { Some(Previous { id, end, last_lsn }) } else { self.found };
         let new = self.new_file(size, first_lsn, previous)?;
         let old = std::mem::replace(&mut self.current, new);
-        self.closed.push_back(Closed { id: old.id, size: old.size, last_lsn: old.last_lsn });
+        if old.id > 0 {
+            self.closed.push_back(Closed { id: old.id, size: old.size, last_lsn: old.last_lsn });
+        }
         Ok(())
     }
 
@@ -248,13 +286,23 @@ impl Log {
         Ok(())
     }
 
-    /// Takes files that were found to hold nothing as spares.
+    /// Takes files that were found to hold nothing as spares. While no file was begun they stay what they are: the newest
+    /// file of a log is given up only behind its successor.
     pub fn adopt(&mut self, empty: &[u64]) -> io::Result<()> {
-        for &id in empty {
+        self.empty.extend_from_slice(empty);
+        self.adopt_empty()?;
+        self.settle_names()
+    }
+
+    fn adopt_empty(&mut self) -> io::Result<()> {
+        while self.has_file()
+            && let Some(&id) = self.empty.last()
+        {
             let size = self.disk.open(&self.layout.log(id))?.len()?;
             self.make_spare(Closed { id, size, last_lsn: 0 })?;
+            self.empty.pop();
         }
-        self.settle_names()
+        Ok(())
     }
 
     fn make_spare(&mut self, file: Closed) -> io::Result<()> {
@@ -266,12 +314,27 @@ impl Log {
 
     /// Sets free the files whose every row is in a segment: all LSNs below `position`.
     pub fn release(&mut self, position: u64) -> io::Result<()> {
-        while let Some(file) = self.closed.front().copied().filter(|file| file.last_lsn < position) {
+        self.adopt_empty()?;
+        let newest = usize::from(!self.has_file());
+        while self.closed.len() > newest
+            && let Some(file) = self.closed.front().copied().filter(|file| file.last_lsn < position)
+        {
             self.make_spare(file)?;
             self.closed.pop_front();
         }
         self.settle_names()?;
         self.trim_spares()
+    }
+
+    /// Removes spares, so that as many bytes of disk are free for other files, or all of them.
+    pub fn give_back(&mut self, bytes: u64) -> io::Result<()> {
+        self.settle_names()?;
+        let keep = self.spare_bytes().saturating_sub(bytes);
+        while self.spare_bytes() > keep {
+            let Some(spare) = self.spares.pop() else { break };
+            self.disk.remove(&self.layout.spare(spare.id))?;
+        }
+        Ok(())
     }
 
     /// Keeps no more spares than the log may grow into.

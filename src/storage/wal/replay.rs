@@ -16,6 +16,7 @@ use crate::storage::files::{Layout, log_id, spare_id};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
 /// A batch found in the log.
@@ -101,6 +102,37 @@ pub fn replay(
     let durable = replay.durable;
     replay.holes.iter_mut().for_each(|hole| hole.durable |= hole.first_lost <= durable);
     Ok(replay)
+}
+
+/// Reads one log file again and gives its batches with these LSNs to `sink`, in order, until that has enough. The last LSN
+/// must not be above that of the file's last good frame.
+pub fn read_file_again(
+    disk: &dyn Disk,
+    layout: &Layout,
+    store: &[u8; 16],
+    id: u64,
+    lsns: RangeInclusive<u64>,
+    sink: &mut dyn FnMut(Replayed) -> ControlFlow<()>,
+) -> Result<(), StorageError> {
+    let path = layout.log(id);
+    let bytes = read_file(disk, &path).map_err(StorageError::io(&path, "reading"))?;
+    let mut scan = Scan { bytes: &bytes, seed: Seed::new(store, id), at: HEADER_PAGE as usize };
+    while let Some((_, frame)) = scan.next_frame() {
+        let at = scan.at;
+        scan.at += frame.size() as usize;
+        if frame.kind == FrameKind::End || frame.lsn > *lsns.end() {
+            break;
+        }
+        if frame.lsn >= *lsns.start() {
+            let payload = Bytes::copy_from_slice(frame_payload(&bytes, at, &frame));
+            let (path, offset) = (path.clone(), at as u64);
+            let batch = Replayed { lsn: frame.lsn, received: frame.received, payload, path, offset };
+            if sink(batch).is_break() {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A log file that was found. Its header is `None` where it is damaged.
