@@ -1,7 +1,7 @@
 //! A disk in memory that keeps what is durable apart from what is not, and fails or dies at a chosen operation.
 //!
 //! A name is durable once its directory was synced, bytes once their file was. A failed sync loses what was waiting
-//! for it for good, as Linux does: later syncs succeed without it.
+//! for it for good, as Linux may: later syncs succeed without it, and reads no longer see it.
 
 use sluice::storage::disk::{Disk, DiskFile, LockGuard, LockMode, Locked};
 use std::collections::BTreeMap;
@@ -16,8 +16,22 @@ pub enum Fault {
     Crash,
     /// This operation fails once; a write has written half by then, a sync has lost what it was asked to save.
     Fail,
+    /// The same, because the disk is full.
+    Full,
     /// A write writes half and says so; other operations succeed.
     Short,
+}
+
+impl Fault {
+    /// What a failing operation says (EIO, ENOSPC).
+    fn error(self) -> Option<io::Error> {
+        let code = match self {
+            Self::Fail => 5,
+            Self::Full => 28,
+            Self::Crash | Self::Short => return None,
+        };
+        Some(io::Error::from_raw_os_error(code))
+    }
 }
 
 /// What of the unsynced a crash leaves.
@@ -48,8 +62,9 @@ struct State {
     durable: BTreeMap<PathBuf, usize>,
     operations: usize,
     writes: u64,
-    fault: Option<(usize, Fault)>,
+    faults: Vec<(usize, Fault)>,
     crashed: bool,
+    log_syncs: u64,
     /// What the faulted operation was, for messages.
     hit: Option<String>,
 }
@@ -63,9 +78,20 @@ impl FaultDisk {
     pub fn with_fault(self, at: usize, fault: Fault) -> Self {
         let mut state = self.state();
         state.operations = 0;
-        state.fault = Some((at, fault));
+        state.faults = vec![(at, fault)];
         drop(state);
         self
+    }
+
+    /// And this at another operation, counted as the first one was.
+    pub fn and_fault(self, at: usize, fault: Fault) -> Self {
+        self.state().faults.push((at, fault));
+        self
+    }
+
+    /// How many syncs of log files have succeeded.
+    pub fn log_syncs(&self) -> u64 {
+        self.state().log_syncs
     }
 
     pub fn crashed(&self) -> bool {
@@ -119,9 +145,10 @@ impl FaultDisk {
         let mut state = self.state();
         let number = state.operations;
         state.operations += 1;
-        let fault = state.fault.filter(|(at, _)| *at == number).map(|(_, fault)| fault);
+        let fault = state.faults.iter().find(|(at, _)| *at == number).map(|(_, fault)| *fault);
         if fault.is_some() {
-            state.hit = Some(format!("{what} {}", path.display()));
+            let before = state.hit.take().map_or(String::new(), |hit| hit + ", then ");
+            state.hit = Some(format!("{before}{what} {}", path.display()));
         }
         state.crashed |= fault == Some(Fault::Crash);
         if state.crashed {
@@ -132,10 +159,8 @@ impl FaultDisk {
 
     /// An operation that either happens as a whole or fails.
     fn whole(&self, what: &str, path: &Path) -> io::Result<MutexGuard<'_, State>> {
-        match self.operation(what, path)? {
-            (_, Some(Fault::Fail)) => Err(io::Error::other("injected failure")),
-            (state, _) => Ok(state),
-        }
+        let (state, fault) = self.operation(what, path)?;
+        fault.and_then(Fault::error).map_or(Ok(state), Err)
     }
 }
 
@@ -247,20 +272,23 @@ impl DiskFile for FaultFile {
         put(&mut inode.live, offset, &bytes);
         let written = bytes.len();
         inode.unsynced.push((number, offset, bytes));
-        if fault == Some(Fault::Fail) { Err(io::Error::other("injected failure")) } else { Ok(written) }
+        fault.and_then(Fault::error).map_or(Ok(written), Err)
     }
 
     fn sync(&self) -> io::Result<()> {
         let (mut state, fault) = self.disk.operation("sync", &self.path)?;
         let inode = &mut state.inodes[self.inode];
-        let writes = std::mem::take(&mut inode.unsynced);
-        if fault == Some(Fault::Fail) {
-            return Err(io::Error::other("injected failure"));
+        let (writes, size) = (std::mem::take(&mut inode.unsynced), inode.live.len());
+        if let Some(error) = fault.and_then(Fault::error) {
+            inode.live = inode.durable.clone();
+            inode.live.resize(size, 0);
+            return Err(error);
         }
         if inode.durable.len() < inode.live.len() {
             inode.durable.resize(inode.live.len(), 0);
         }
         writes.iter().for_each(|(_, offset, bytes)| put(&mut inode.durable, *offset, bytes));
+        state.log_syncs += u64::from(self.path.extension().is_some_and(|ending| ending == "wal"));
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod daemon;
 pub mod fault_disk;
+pub mod gate_disk;
 pub mod grpc;
 pub mod http;
 pub mod spans;
