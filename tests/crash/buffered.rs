@@ -6,13 +6,15 @@
 //! nothing refused.
 
 use crate::fault_matrix::{
-    Answer, Answers, Heard, History, append, at_every_operation_of, check_all_but, open_as, with_two_faults,
+    Answer, Answers, Heard, History, append, at_every_operation_of, check_all_but, open_as, options, play_on,
 };
 use crate::support::fault_disk::{Fault, FaultDisk, Left};
-use sluice::storage::{Durability, OpenStore};
+use sluice::storage::clock::SystemClock;
+use sluice::storage::{Durability, Engine, OpenStore};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 const NEVER: Durability = Durability::Buffered { sync: Duration::from_secs(3600) };
@@ -75,6 +77,18 @@ fn a_failed_operation_loses_nothing_answered_and_brings_back_nothing_refused() {
     }
 }
 
+/// The bytes that a failed sync was to save are gone at once: only what is written again is there.
+#[test]
+fn a_failed_sync_on_a_forgetful_disk_loses_nothing_that_was_answered() {
+    for sync in syncs_of_answered() {
+        let disk = FaultDisk::default().forgetful().with_fault(sync, Fault::Fail);
+        let (answers, hit) = play_on(&disk, HISTORY);
+        let what = format!("failure at operation {sync}: {hit}");
+        after_kill(&disk, &answers, &what);
+        after_power_cut(&disk, &answers, &what);
+    }
+}
+
 /// The operations of the history that sync a log file after batches were answered.
 fn syncs_of_answered() -> Vec<usize> {
     let found = RefCell::new(BTreeMap::new());
@@ -89,31 +103,73 @@ fn syncs_of_answered() -> Vec<usize> {
     found.into_inner().into_keys().collect()
 }
 
-/// The answered batches of a poisoned file are written to a new one: the machine dies on the way there, at every
-/// operation of it, or that fails as well. Then the store takes nothing more, and what was refused or not is as told.
-#[test]
-fn a_failed_sync_with_a_second_fault_while_it_is_mended_loses_nothing_to_a_kill() {
+/// Fails each sync of answered batches, and has a second fault at each of the operations after it, by which they are written
+/// to a new file.
+fn while_it_is_mended(disk: impl Fn() -> FaultDisk, second: Fault, then: impl Fn(&FaultDisk, &Answers, &str)) {
     let syncs = syncs_of_answered();
     assert!(syncs.len() >= 4, "too few to say anything: {syncs:?}");
-    println!("{} syncs of answered batches", syncs.len());
-    let mut broken = 0;
     for sync in syncs {
         for after in 1..=9 {
-            for fault in [Fault::Crash, Fault::Fail] {
-                let (disk, answers, what) = with_two_faults(HISTORY, (sync, Fault::Fail), (sync + after, fault));
-                check_all_but(&disk.after_kill(), &answers, |heard| was_never_mended(&disk, fault, heard), &what);
-                after_power_cut(&disk, &answers, &what);
-                broken += u32::from(answers.values().any(|heard| heard.answer == Answer::Unknown));
-            }
+            let disk = disk().with_fault(sync, Fault::Fail).and_fault(sync + after, second);
+            let (answers, hit) = play_on(&disk, HISTORY);
+            let what = format!("failure at operation {sync}, {second:?} at {}: {hit}", sync + after);
+            then(&disk, &answers, &what);
+            after_power_cut(&disk, &answers, &what);
         }
     }
-    assert!(broken > 0, "the log was never broken");
 }
 
-/// A kill right after the failed sync, before anything was written again: the disk has thrown the bytes away (see
-/// `FaultDisk`), and nothing could have helped.
-fn was_never_mended(disk: &FaultDisk, second: Fault, heard: &Heard) -> bool {
-    second == Fault::Crash && heard.log_syncs == disk.log_syncs()
+#[test]
+fn a_kill_while_a_failed_sync_is_mended_loses_nothing_that_was_answered() {
+    while_it_is_mended(FaultDisk::default, Fault::Crash, after_kill);
+}
+
+/// Then the log is broken: the store takes nothing more, and seals what it has.
+#[test]
+fn a_failed_sync_that_cannot_be_mended_loses_nothing_that_was_answered() {
+    let broken = RefCell::new(0);
+    let forgetful = || FaultDisk::default().forgetful();
+    while_it_is_mended(forgetful, Fault::Fail, |disk, answers, what| {
+        after_kill(disk, answers, what);
+        *broken.borrow_mut() += u32::from(answers.values().any(|heard| heard.answer == Answer::Unknown));
+    });
+    println!("{} histories with batches of unknown fate", broken.into_inner());
+}
+
+/// What the log could not make durable any more is being sealed when the power goes: a segment ahead of the log must not
+/// look like one that an old manifest does not know.
+#[test]
+fn a_power_cut_after_the_log_broke_leaves_a_store_that_opens() {
+    for sync in syncs_of_answered() {
+        for after in 2..=24 {
+            let disk = FaultDisk::default().with_fault(sync, Fault::Fail).and_fault(sync + 1, Fault::Fail);
+            let disk = disk.and_fault(sync + after, Fault::Crash);
+            let (answers, hit) = play_on(&disk, HISTORY);
+            after_power_cut(&disk, &answers, &hit);
+        }
+    }
+}
+
+/// A start seals on the spot what fills a memtable: not before it is durable in the log.
+#[test]
+fn a_power_cut_while_a_start_seals_what_a_kill_left_leaves_a_store_that_opens() {
+    let disk = FaultDisk::default();
+    let engine = open_as(&disk, NEVER).unwrap();
+    let mut answers = Answers::new();
+    (0..7).for_each(|number| append(&engine, &disk, number..number + 1, &mut answers));
+    let mut small = options(NEVER);
+    small.seal.max_size = 2 << 10;
+    for at in 0.. {
+        let disk = disk.after_kill().with_fault(at, Fault::Crash);
+        let opened = Engine::open(small.clone(), Arc::new(disk.clone()), Arc::new(SystemClock));
+        let Some(hit) = disk.hit() else {
+            assert!(at > 40 && opened.is_ok(), "nothing was sealed on the spot: {at} operations");
+            return;
+        };
+        let what = format!("operation {at} ({hit})");
+        check_all_but(&disk.after_crash(Left::Synced), &answers, |_| true, &what);
+        check_all_but(&disk.after_kill(), &answers, |_| false, &what);
+    }
 }
 
 #[test]

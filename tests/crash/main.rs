@@ -8,5 +8,6 @@ mod model;
 mod old_manifest;
 mod rotation;
 mod sealed;
+mod set_aside;
 #[path = "../support/mod.rs"]
 mod support;

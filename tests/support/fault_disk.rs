@@ -1,9 +1,10 @@
 //! A disk in memory that keeps what is durable apart from what is not, and fails or dies at a chosen operation.
 //!
 //! A name is durable once its directory was synced, bytes once their file was. A failed sync loses what was waiting
-//! for it for good, as Linux may: later syncs succeed without it, and reads no longer see it.
+//! for it for good, as Linux does: later syncs succeed without it. Where the disk is forgetful, reads no longer see it either.
 
 use sluice::storage::disk::{Disk, DiskFile, LockGuard, LockMode, Locked};
+use sluice::storage::files::log_id;
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -64,6 +65,7 @@ struct State {
     writes: u64,
     faults: Vec<(usize, Fault)>,
     crashed: bool,
+    forgetful: bool,
     log_syncs: u64,
     /// What the faulted operation was, for messages.
     hit: Option<String>,
@@ -89,7 +91,13 @@ impl FaultDisk {
         self
     }
 
-    /// How many syncs of log files have succeeded.
+    /// A disk on which what a failed sync has lost is gone at once, not only when the power is.
+    pub fn forgetful(self) -> Self {
+        self.state().forgetful = true;
+        self
+    }
+
+    /// How often what was in the log became durable: a log file was synced, or got its name for good.
     pub fn log_syncs(&self) -> u64 {
         self.state().log_syncs
     }
@@ -189,6 +197,11 @@ fn put(content: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     content[from..to].copy_from_slice(bytes);
 }
 
+/// Whether this is a log file in use and not a spare one.
+fn is_log(path: &Path) -> bool {
+    path.file_name().and_then(|name| log_id(name.to_str()?)).is_some()
+}
+
 struct FaultFile {
     disk: FaultDisk,
     inode: usize,
@@ -234,7 +247,9 @@ impl Disk for FaultDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.whole("sync_dir", dir)?;
-        let State { live, durable, .. } = &mut *state;
+        let State { live, durable, log_syncs, .. } = &mut *state;
+        let new = |path: &PathBuf| path.parent() == Some(dir) && is_log(path) && !durable.contains_key(path);
+        *log_syncs += u64::from(live.keys().any(new));
         durable.retain(|path, _| path.parent() != Some(dir));
         durable.extend(
             live.iter().filter(|(path, _)| path.parent() == Some(dir)).map(|(path, inode)| (path.clone(), *inode)),
@@ -280,15 +295,19 @@ impl DiskFile for FaultFile {
         let inode = &mut state.inodes[self.inode];
         let (writes, size) = (std::mem::take(&mut inode.unsynced), inode.live.len());
         if let Some(error) = fault.and_then(Fault::error) {
-            inode.live = inode.durable.clone();
-            inode.live.resize(size, 0);
+            if state.forgetful {
+                let inode = &mut state.inodes[self.inode];
+                inode.live = inode.durable.clone();
+                inode.live.resize(size, 0);
+            }
             return Err(error);
         }
         if inode.durable.len() < inode.live.len() {
             inode.durable.resize(inode.live.len(), 0);
         }
         writes.iter().for_each(|(_, offset, bytes)| put(&mut inode.durable, *offset, bytes));
-        state.log_syncs += u64::from(self.path.extension().is_some_and(|ending| ending == "wal"));
+        let named = state.live.iter().any(|(path, inode)| *inode == self.inode && is_log(path));
+        state.log_syncs += u64::from(named);
         Ok(())
     }
 }
