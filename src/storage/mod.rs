@@ -22,8 +22,9 @@ pub mod query;
 mod retention;
 mod seal;
 pub mod segment;
+pub mod set_aside;
 pub mod wal;
 
 pub use engine::{Engine, OpenStore, Snapshot};
 pub use error::{AppendError, NoRoom, StorageError};
-pub use options::{Options, Retention, SealOptions, WalOptions};
+pub use options::{Durability, Options, Retention, SealOptions, WalOptions};

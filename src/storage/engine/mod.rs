@@ -4,14 +4,18 @@ mod backlog;
 mod ballast;
 mod catalog;
 mod keeper;
+mod open_store;
 mod opening;
+mod pieces;
 mod recovery;
 mod room;
 mod sealing;
 mod view;
+mod waiting;
 mod wal_thread;
 
 pub use catalog::{Claim, ReplaceError};
+pub use open_store::OpenStore;
 pub use recovery::Directory;
 pub use room::Room;
 pub use view::{Snapshot, Unreadable};
@@ -35,6 +39,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
+use std::time::Instant;
 use wal_thread::{Command, Pending, WalThread};
 
 /// Called once with the outcome of an append, on the `wal` thread: it must be quick and must not block.
@@ -61,12 +66,15 @@ pub struct Found {
     pub unreadable: Vec<Unreadable>,
     /// Batches taken over from the log.
     pub replayed_batches: u64,
+    /// Batches that could not be sealed. They are readable.
+    pub set_aside: u64,
 }
 
 impl Found {
     fn of(directory: &Directory, holes: Vec<Hole>, replayed_batches: u64) -> Self {
         let (notes, unreadable) = (directory.notes.clone(), directory.unreadable.clone());
-        Self { holes, notes, unreadable, replayed_batches }
+        let set_aside = directory.set_aside.iter().map(|file| file.batches()).sum();
+        Self { holes, notes, unreadable, replayed_batches, set_aside }
     }
 }
 
@@ -88,6 +96,8 @@ pub(super) struct Shared {
     pub log_files_waiting: AtomicUsize,
     /// Rings when the live segments have changed.
     pub bell: Bell,
+    /// Batches that could not be sealed.
+    set_aside: AtomicU64,
     /// What is wrong now, by the part it is wrong with.
     troubles: Mutex<BTreeMap<&'static str, String>>,
 }
@@ -99,6 +109,17 @@ impl Shared {
         match trouble {
             Some(text) => troubles.insert(part, text).is_none(),
             None => troubles.remove(part).is_some(),
+        }
+    }
+
+    /// Counts batches that could not be sealed, and says so.
+    pub fn note_set_aside(&self, batches: u64) {
+        let all = self.set_aside.fetch_add(batches, Ordering::Relaxed) + batches;
+        if all > 0 {
+            let place = self.layout.set_aside.display();
+            let words =
+                format!("{all} batches could not be sealed; they are readable, durable in {place}, and stay in memory");
+            self.set_trouble("set-aside", Some(words));
         }
     }
 
@@ -116,6 +137,7 @@ impl Engine {
     /// Errors: the directory is in use, its manifest cannot be read, it was written by a newer version, or the disk fails.
     pub fn open(options: Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
         let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
+        recovery::sync_log(&*disk, &directory.layout)?;
         let mut opening = Opening::new(&options, &disk, &mut directory);
         let last_known = |in_log| recovery::last_known_time(&directory.manifest, in_log);
         opening.expire(&StoreClock::start(clock.clone(), last_known(0)));
@@ -123,13 +145,15 @@ impl Engine {
         recovery::remove_orphans(&*disk, &directory, &replay)?;
         let clock = StoreClock::start(clock, last_known(replay.latest));
         opening.read_on(&clock)?;
-        opening::sync_log(&*disk, &directory.layout, &replay)?;
+        opening.settle(&replay);
         let position = opening.catalog.manifest().position;
         let log = opening::begin_log(&disk, &directory, &options, &replay, position)?;
         let found = Found::of(&directory, replay.holes, opening.replayed);
         let Opening { catalog, memtable, frozen, freezes, backlog, .. } = opening;
         let budget = Arc::new(Budget::new(&options));
-        frozen.iter().map(|memtable| memtable.bytes()).chain([memtable.bytes()]).for_each(|size| budget.charge(size));
+        let set_aside = directory.set_aside.iter().map(|file| file.memory());
+        let memtables = frozen.iter().map(|memtable| memtable.bytes()).chain([memtable.bytes()]);
+        set_aside.chain(memtables).for_each(|size| budget.charge(size));
         catalog.view.begin(frozen.into(), memtable);
         let readable = backlog.as_ref().map_or(replay.next_lsn - 1, |backlog| backlog.reached());
         let shared = Arc::new(Shared {
@@ -143,10 +167,12 @@ impl Engine {
             spare_bytes: AtomicU64::new(0),
             log_files_waiting: AtomicUsize::new(0),
             bell: Bell::default(),
+            set_aside: AtomicU64::new(0),
             troubles: Mutex::default(),
             options,
             disk,
         });
+        shared.note_set_aside(found.set_aside);
         Self::start(shared, (log, backlog), (replay.next_lsn, freezes), found, directory.lock)
     }
 
@@ -192,10 +218,10 @@ impl Engine {
         self.shared.budget.on_room(waiter);
     }
 
-    /// Hands a batch to the `wal` thread. `done` hears `Ok` once the batch is durable and readable.
+    /// Hands a batch to the `wal` thread. `done` hears `Ok` once the batch is as durable as the options promise and readable.
     pub fn append(&self, batch: Batch, room: Room, done: Done) {
         let payload_crc = crc(&[batch.bytes()]);
-        let pending = Pending { batch, payload_crc, room, done };
+        let pending = Pending { batch, payload_crc, room, done, queued: Instant::now() };
         if let Err(mpsc::SendError(Command::Append(pending))) = self.commands.send(Command::Append(pending)) {
             (pending.done)(Err(AppendError::Closed));
         }
@@ -266,7 +292,12 @@ impl Engine {
         self.shared.catalog.view.get().segments.len()
     }
 
-    /// Bytes of memory taken by batches not yet in a segment, reservations included.
+    /// Batches that could not be sealed.
+    pub fn set_aside(&self) -> u64 {
+        self.shared.set_aside.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory taken by batches not in a segment, reservations included.
     pub fn memory(&self) -> usize {
         self.shared.budget.memory()
     }
@@ -336,34 +367,5 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.shutdown();
-    }
-}
-
-/// A store that is open for reading only, while nobody writes to it.
-pub struct OpenStore {
-    pub directory: Directory,
-    pub found: Found,
-    pub snapshot: Snapshot,
-    /// Bytes of all log files.
-    pub log_bytes: u64,
-}
-
-impl OpenStore {
-    /// Opens a directory and changes nothing in it. What is only in the log is held in memory.
-    pub fn open(directory: &std::path::Path, disk: &dyn Disk) -> Result<Self, StorageError> {
-        let directory = recovery::open_for_reading(disk, Layout::new(directory))?;
-        let mut entries = Vec::new();
-        let replay =
-            recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| entries.push(entry))?;
-        let found = Found::of(&directory, replay.holes, entries.len() as u64);
-        let snapshot = Snapshot {
-            epoch: directory.manifest.epoch,
-            segments: Arc::new(directory.segments.clone()),
-            unreadable: Arc::new(directory.unreadable.clone()),
-            entries,
-            unread: 0,
-        };
-        let log_bytes = replay.bytes;
-        Ok(Self { directory, found, snapshot, log_bytes })
     }
 }

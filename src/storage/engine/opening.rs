@@ -3,10 +3,10 @@
 //! opens with what the memory may hold and reads on later.
 
 use super::backlog::Backlog;
-use super::catalog::{Catalog, Sealed};
+use super::catalog::{Catalog, Published, Sealed};
 use super::keeper;
 use super::recovery::{self, Directory};
-use super::sealing::{Frozen, seal_one};
+use super::sealing::seal_one;
 use super::view::{CurrentView, View};
 use crate::storage::clock::StoreClock;
 use crate::storage::disk::Disk;
@@ -15,8 +15,10 @@ use crate::storage::files::Layout;
 use crate::storage::memtable::{Entry, Memtable, memory_of};
 use crate::storage::options::Options;
 use crate::storage::wal::{Log, Replay};
+use crate::telemetry::Laps;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What replaying collects before the threads exist.
 pub struct Opening<'a> {
@@ -45,6 +47,7 @@ impl<'a> Opening<'a> {
             epoch: directory.manifest.epoch,
             segments: Arc::new(std::mem::take(&mut directory.segments)),
             unreadable: Arc::new(directory.unreadable.clone()),
+            set_aside: Arc::new(directory.set_aside.clone()),
             frozen: Vec::new(),
             active: Arc::default(),
             unread: 0,
@@ -141,10 +144,21 @@ impl<'a> Opening<'a> {
 
     fn seal(&self, memtable: Arc<Memtable>) -> Result<(), StorageError> {
         let freeze = self.freezes - self.frozen.len() as u64;
-        let frozen = Frozen { memtable, freeze, segment: self.catalog.new_segment() };
-        let segment = Arc::new(seal_one(&**self.disk, (&self.layout, self.options, &self.store), &frozen)?);
-        self.catalog.add_sealed(freeze, Sealed { memtable: frozen.memtable, segment });
-        self.catalog.publish_sealed(0).map(drop)
+        let into = (&self.layout, self.options, &self.store);
+        let mut laps = Laps::since(Instant::now());
+        let segment = seal_one(&**self.disk, into, self.catalog.new_segment(), &memtable.entries())?;
+        laps.end("seal_build");
+        let segments = vec![Arc::new(segment)];
+        self.catalog.add_sealed(freeze, Sealed { memtable, segments, set_aside: None, laps });
+        self.catalog.publish_sealed(0).map(Published::record)
+    }
+
+    /// Seals what was replayed where a hole may be a torn tail: to frames written from now on all before them is durable,
+    /// so the next start would take that hole for damage.
+    pub fn settle(&mut self, replay: &Replay) {
+        if replay.holes.iter().any(|hole| !hole.durable) {
+            self.freeze();
+        }
     }
 
     /// Reads on, now that what the manifest could not know of is gone, for as long as segments can be written.
@@ -165,16 +179,6 @@ impl<'a> Opening<'a> {
         }
         Ok(())
     }
-}
-
-/// Makes durable what was found in the log. A kill may have left frames that the system has and the disk has not; they
-/// become readable now, and a power cut must not take back what was read.
-pub fn sync_log(disk: &dyn Disk, layout: &Layout, replay: &Replay) -> Result<(), StorageError> {
-    for file in &replay.closed {
-        let path = layout.log(file.id);
-        disk.open(&path).and_then(|file| file.sync()).map_err(StorageError::io(&path, "syncing"))?;
-    }
-    Ok(())
 }
 
 /// Sets free what the log files found need no longer hold, then begins a new one. On a full disk where none of them can be
