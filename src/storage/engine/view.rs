@@ -3,7 +3,7 @@
 use crate::storage::manifest::LiveFile;
 use crate::storage::memtable::{Entry, Memtable};
 use crate::storage::segment::Segment;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 /// A live file that cannot be read, and why. It stays named by the manifest.
 #[derive(Debug, Clone)]
@@ -47,15 +47,22 @@ impl Snapshot {
 }
 
 /// The current view. Writers change it as a whole under its lock; readers clone it and go.
-pub struct CurrentView(RwLock<View>);
+pub struct CurrentView {
+    view: RwLock<View>,
+    /// Called after the list of segments has changed.
+    listener: OnceLock<Listener>,
+}
+
+/// Called on the thread that changed the segments: it must be quick and must not block.
+pub type Listener = Box<dyn Fn() + Send + Sync>;
 
 impl CurrentView {
     pub fn new(view: View) -> Self {
-        Self(RwLock::new(view))
+        Self { view: RwLock::new(view), listener: OnceLock::new() }
     }
 
     pub fn get(&self) -> View {
-        self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.view.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Shows what the log held when the store was opened.
@@ -65,7 +72,7 @@ impl CurrentView {
 
     /// The memtable that batches go into now.
     pub fn active(&self) -> Arc<Memtable> {
-        self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner()).active.clone()
+        self.view.read().unwrap_or_else(|poisoned| poisoned.into_inner()).active.clone()
     }
 
     pub fn snapshot(&self) -> Snapshot {
@@ -75,7 +82,19 @@ impl CurrentView {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut View) -> T) -> T {
-        change(&mut self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        change(&mut self.view.write().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// Calls this after every change of the segments from now on. The first listener stays.
+    pub fn listen(&self, listener: Listener) {
+        // There is one: the merge threads of a store are started once.
+        let _ = self.listener.set(listener);
+    }
+
+    fn tell(&self) {
+        if let Some(listener) = self.listener.get() {
+            listener();
+        }
     }
 
     /// Puts an empty memtable in the place of the active one, unless that is empty itself.
@@ -97,17 +116,20 @@ impl CurrentView {
             Arc::make_mut(&mut view.segments).push(segment);
             view.epoch = epoch;
         });
+        self.tell();
     }
 
     /// Puts `new` in the place of the segments with these ids, and gives those back.
     pub fn replace(&self, ids: &[u64], new: &[Arc<Segment>], epoch: u64) -> Vec<Arc<Segment>> {
-        self.change(|view| {
+        let gone = self.change(|view| {
             let segments = Arc::make_mut(&mut view.segments);
             let gone = segments.extract_if(.., |segment| ids.contains(&segment.footer().id)).collect();
             segments.extend_from_slice(new);
             Arc::make_mut(&mut view.unreadable).retain(|file| !ids.contains(&file.file.id));
             view.epoch = epoch;
             gone
-        })
+        });
+        self.tell();
+        gone
     }
 }

@@ -1,0 +1,2 @@
+//! Merging.
+pub mod policy;
