@@ -47,7 +47,7 @@ metrics! {
 
     FANOUT_PARTIAL = counter("sluice_fanout_partial_total", "", "Batches that some branch of a fan-out did not take after every branch had room.");
 
-    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
+    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal, and merge with its parts merge_read, merge_assemble, merge_write, merge_sync, merge_publish.");
     STAGE_RUNS = counter("sluice_stage_runs_total", "stage", "How often a stage ran.");
 
     PROCESS_UPTIME = counter("otelcol_process_uptime", "", "Seconds since the process started to serve.");
@@ -61,5 +61,10 @@ metrics! {
     STORE_BATCHES = counter("sluice_store_batches_total", "exporter", "Batches made durable.");
     STORE_REFUSED = counter("sluice_store_refused_batches_total", "exporter,reason", "Batches not taken: log_full, memory_full, log_failed.");
     STORE_SEAL_FAILURES = counter("sluice_store_seal_failures_total", "exporter", "Attempts to seal that failed and are tried again.");
+    STORE_MERGES = counter("sluice_store_merges_total", "exporter", "Merges whose outputs took the place of their inputs.");
+    STORE_MERGED_ROWS = counter("sluice_store_merged_rows_total", "exporter,kind", "Rows of merges: written; collapsed, which a later delivery made superfluous.");
+    STORE_MERGED_BYTES = counter("sluice_store_merged_bytes_total", "exporter,kind", "Bytes of segments that merges have read and written.");
+    STORE_MERGE_FAILURES = counter("sluice_store_merge_failures_total", "exporter", "Merges that were given up; their inputs are as they were.");
+    STORE_UNMERGEABLE = gauge("sluice_store_unmergeable_segments", "exporter", "Segments that merges leave out, for they are damaged.");
     STORE_DAMAGE = gauge("sluice_store_damaged_places", "exporter", "Places found damaged when the store was opened.");
 }

@@ -3,7 +3,8 @@
 use crate::component::NotYet;
 use crate::config::Fault;
 use crate::config::units::{ByteSize, duration};
-use crate::storage::{Options, SealOptions, WalOptions};
+use crate::merge;
+use crate::storage::{Options, SealOptions, WalOptions, segment};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -13,6 +14,8 @@ const LEAST_LOG_FILE: u64 = 64 << 10;
 const LEAST_MEMTABLE: u64 = 1 << 20;
 const LEAST_BLOCK: u64 = 4 << 10;
 const GREATEST_BLOCK: u64 = 64 << 20;
+/// What a merge keeps of each trace until it ends bounds the rows of a segment.
+const GREATEST_ROWS: u64 = 100_000_000;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -25,10 +28,10 @@ pub struct Config {
     pub memtable: Memtable,
     pub seal: Seal,
     pub segment: Segment,
+    pub merge: Merge,
     pub sampling: Sampling,
     profile: NotYet,
     sealed_timeout: NotYet,
-    merge: NotYet,
     disk: NotYet,
     retention: NotYet,
 }
@@ -93,9 +96,53 @@ pub struct Seal {
 pub struct Segment {
     /// Bytes that are compressed as a unit.
     pub block_size: ByteSize,
-    max_rows: NotYet,
-    seal_codec: NotYet,
-    merge_codec: NotYet,
+    /// Rows that make a segment full: it is not merged any more.
+    pub max_rows: u64,
+    /// How seals pack what they write.
+    pub seal_codec: Codec,
+    /// How merges do.
+    pub merge_codec: Codec,
+}
+
+/// How blocks are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Codec {
+    None,
+    Lz4,
+    Zstd,
+}
+
+impl TryFrom<String> for Codec {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        match &*word {
+            "none" => Ok(Self::None),
+            "lz4" => Ok(Self::Lz4),
+            "zstd" => Ok(Self::Zstd),
+            _ => Err(format!("unknown codec \"{word}\"; there are: none, lz4, zstd")),
+        }
+    }
+}
+
+impl From<Codec> for segment::Codec {
+    fn from(codec: Codec) -> Self {
+        match codec {
+            Codec::None => Self::None,
+            Codec::Lz4 => Self::Lz4,
+            Codec::Zstd => Self::Zstd,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Merge {
+    /// Threads that merge, 0 to 16; 0: segments stay as they were sealed.
+    pub workers: usize,
+    /// Most segments of one merge, 2 to 64.
+    pub max_inputs: usize,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -144,10 +191,10 @@ impl Default for Config {
             memtable: Memtable::default(),
             seal: Seal::default(),
             segment: Segment::default(),
+            merge: Merge::default(),
             sampling: Sampling::default(),
             profile: NotYet,
             sealed_timeout: NotYet,
-            merge: NotYet,
             disk: NotYet,
             retention: NotYet,
         }
@@ -179,7 +226,13 @@ impl Default for Seal {
 
 impl Default for Segment {
     fn default() -> Self {
-        Self { block_size: ByteSize::kib(128), max_rows: NotYet, seal_codec: NotYet, merge_codec: NotYet }
+        Self { block_size: ByteSize::kib(128), max_rows: 4_000_000, seal_codec: Codec::Lz4, merge_codec: Codec::Zstd }
+    }
+}
+
+impl Default for Merge {
+    fn default() -> Self {
+        Self { workers: 1, max_inputs: 15 }
     }
 }
 
@@ -212,6 +265,10 @@ impl Config {
         let (least, most) = (ByteSize(LEAST_BLOCK), ByteSize(GREATEST_BLOCK));
         let block = self.segment.block_size;
         check((least..=most).contains(&block), "segment::block_size", format!("must be {least} to {most}"));
+        let rows = (1..=GREATEST_ROWS).contains(&self.segment.max_rows);
+        check(rows, "segment::max_rows", format!("must be 1 to {GREATEST_ROWS}"));
+        check(self.merge.workers <= 16, "merge::workers", "must be 0 to 16".into());
+        check((2..=64).contains(&self.merge.max_inputs), "merge::max_inputs", "must be 2 to 64".into());
         faults
     }
 
@@ -232,8 +289,20 @@ impl Config {
                 max_size: size(self.seal.max_size),
                 max_spans: self.seal.max_spans,
                 max_age: self.seal.max_age,
+                codec: self.segment.seal_codec.into(),
             },
             block_size: size(self.segment.block_size),
+        }
+    }
+
+    /// How its segments are merged.
+    pub fn merging(&self) -> merge::Options {
+        merge::Options {
+            workers: self.merge.workers,
+            max_inputs: self.merge.max_inputs,
+            max_rows: self.segment.max_rows,
+            codec: self.segment.merge_codec.into(),
+            ..merge::Options::default()
         }
     }
 }
@@ -255,6 +324,7 @@ mod tests {
     fn the_defaults_are_the_engines_defaults() {
         let options = Config::default().options("storage");
         assert_eq!(format!("{options:?}"), format!("{:?}", Options::new("./sluice-data")));
+        assert_eq!(format!("{:?}", Config::default().merging()), format!("{:?}", merge::Options::default()));
         assert_eq!(Config::default().faults(), []);
     }
 
@@ -267,7 +337,6 @@ mod tests {
             "sampling: {mode: shadow}",
             "sampling: {grace: 2h}",
             "retention: {max_age: 168h}",
-            "merge: {workers: 1}",
             "disk: {reserve: auto}",
             "profile: latency",
         ] {
@@ -286,6 +355,10 @@ mod tests {
             ("seal: {max_age: 0s}", "seal::max_age"),
             ("seal: {workers: 0}", "seal::workers"),
             ("segment: {block_size: 1KiB}", "segment::block_size"),
+            ("segment: {max_rows: 0}", "segment::max_rows"),
+            ("segment: {seal_codec: gzip}", "segment::seal_codec"),
+            ("merge: {workers: 17}", "merge::workers"),
+            ("merge: {max_inputs: 1}", "merge::max_inputs"),
             ("directory: ''", "directory"),
             ("sampling: {mode: on}", "sampling::mode"),
         ] {

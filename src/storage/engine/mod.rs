@@ -4,6 +4,7 @@ mod catalog;
 mod recovery;
 mod room;
 mod sealing;
+mod unnamed;
 mod view;
 mod wal_thread;
 
@@ -105,7 +106,7 @@ impl Engine {
         let directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
         let mut opening = Opening::new(&options, &disk, &directory);
         let replay = opening.replay(&directory)?;
-        recovery::remove_orphans(&*disk, &directory, &replay)?;
+        recovery::remove_unnamed(&*disk, &directory, &replay)?;
         let last_known = recovery::last_known_time(&directory, &replay);
         let clock = StoreClock::start(clock, last_known);
         sync_log(&*disk, &directory.layout, &replay)?;

@@ -1,5 +1,6 @@
 //! Opening a directory: lock, manifest, segments, log.
 
+use super::unnamed::{Rows, rows_of};
 use super::view::Unreadable;
 use crate::model::Batch;
 use crate::model::time::Nanos;
@@ -24,8 +25,10 @@ pub struct Directory {
     pub notes: Vec<String>,
     pub segments: Vec<Arc<Segment>>,
     pub unreadable: Vec<Unreadable>,
-    /// Ids of segments that were begun after the manifest was written.
+    /// Ids of unnamed segments whose rows should be in the log.
     pub orphans: Vec<u64>,
+    /// Ids of unnamed segments whose rows are in named ones or given up.
+    given_up: Vec<u64>,
 }
 
 /// Makes a directory a store if it is none, and opens it for writing.
@@ -39,9 +42,13 @@ pub fn open_for_writing(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         Found::Manifest(manifest, notes) => (manifest, notes),
         Found::Nothing => (create(disk, &layout)?, Vec::new()),
     };
-    let orphans = sweep(disk, &layout, &mut manifest)?;
+    let known = manifest.next_segment;
+    let unnamed = sweep(disk, &layout, &mut manifest)?;
     let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock: Some(lock), manifest, notes, segments, unreadable, orphans })
+    let (lock, orphans, given_up) = (Some(lock), Vec::new(), Vec::new());
+    let mut directory = Directory { layout, lock, manifest, notes, segments, unreadable, orphans, given_up };
+    directory.sort_unnamed(disk, unnamed, known)?;
+    Ok(directory)
 }
 
 /// Opens a store that nobody writes to, changing nothing. A copy of a store may be without its lock.
@@ -57,7 +64,8 @@ pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         return Err(missing());
     };
     let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock, manifest, notes, segments, unreadable, orphans: Vec::new() })
+    let (orphans, given_up) = (Vec::new(), Vec::new());
+    Ok(Directory { layout, lock, manifest, notes, segments, unreadable, orphans, given_up })
 }
 
 fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {
@@ -98,47 +106,71 @@ fn new_store_id() -> [u8; 16] {
     id
 }
 
-/// Removes what was never finished and what the manifest has given up, and finds the segments it cannot know of.
+/// Removes what was never finished, and gives the ids of the segments that the manifest does not name. Its next id is above
+/// all of them from now on.
 fn sweep(disk: &dyn Disk, layout: &Layout, manifest: &mut Manifest) -> Result<Vec<u64>, StorageError> {
     let live: BTreeSet<_> = manifest.files.iter().map(|file| file.id).collect();
-    let mut orphans = Vec::new();
-    let known = manifest.next_segment;
+    let mut unnamed = Vec::new();
     for dir in [&layout.root, &layout.segments] {
         for name in disk.list(dir).map_err(StorageError::io(dir, "listing"))? {
             let id = segment_id(&name);
             manifest.next_segment = manifest.next_segment.max(id.map_or(0, |id| id.saturating_add(1)));
             match id {
-                Some(id) if live.contains(&id) => {}
-                // Begun after this manifest was written.
-                Some(id) if id >= known => orphans.push(id),
-                Some(_) => remove(disk, &dir.join(&name))?,
+                Some(id) => unnamed.extend((!live.contains(&id)).then_some(id)),
                 None if name.ends_with(UNFINISHED) => remove(disk, &dir.join(&name))?,
                 None => {}
             }
         }
     }
-    Ok(orphans)
+    Ok(unnamed)
+}
+
+impl Directory {
+    /// Sorts the segments that the manifest does not name. `known` is above the ids given out when it was written.
+    fn sort_unnamed(&mut self, disk: &dyn Disk, unnamed: Vec<u64>, known: u64) -> Result<(), StorageError> {
+        let readable = |id| self.segments.iter().any(|segment| segment.footer().id == id);
+        for id in unnamed {
+            let path = self.layout.segment(id);
+            let rows = Segment::open_as(disk, &path, &self.manifest.store, id)
+                .map(|segment| rows_of(segment.footer(), &self.manifest, known, readable));
+            match rows {
+                Ok(Rows::Nowhere) => {
+                    return Err(out_of_date(&path, "the segments that it was merged from are not there"));
+                }
+                Ok(Rows::Log) => self.orphans.push(id),
+                Ok(Rows::Named) | Err(_) => self.given_up.push(id),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn out_of_date(segment: &Path, sign: &str) -> StorageError {
+    StorageError::Refused(format!(
+        "{}: the manifest does not name this segment, and {sign}: manifest.a and manifest.b are older than the store. \
+         Put back the newest copy of either, or move the segment away to go on without it",
+        segment.display()
+    ))
 }
 
 fn remove(disk: &dyn Disk, path: &Path) -> Result<(), StorageError> {
     disk.remove(path).map_err(StorageError::io(path, "removing"))
 }
 
-/// Removes the segments that the manifest cannot know of. That is right after a seal that did not come to its end: all their rows
-/// are in the log still. Where they are not, it is the manifest that is out of date, and nothing may be removed.
-pub fn remove_orphans(disk: &dyn Disk, directory: &Directory, log: &Replay) -> Result<(), StorageError> {
+/// Removes the segments that the manifest does not name. Those of a seal that did not come to its end have all their rows
+/// in the log still. Where they have not, it is the manifest that is out of date, and nothing may be removed.
+pub fn remove_unnamed(disk: &dyn Disk, directory: &Directory, log: &Replay) -> Result<(), StorageError> {
     for &id in &directory.orphans {
         let path = directory.layout.segment(id);
         if let Ok(segment) = Segment::open_as(disk, &path, &directory.manifest.store, id)
             && !log.holds(segment.footer().lsns)
         {
-            return Err(StorageError::Refused(format!(
-                "{}: the manifest does not name this segment, and the log does not hold its rows: manifest.a and manifest.b \
-                 are older than the store. Put back the newest copy of either, or move the segment away to go on without it",
-                path.display()
-            )));
+            return Err(out_of_date(&path, "the log does not hold its rows"));
         }
-        tracing::info!(segment = %path.display(), "removing what a seal that was cut short left behind; its rows are in the log");
+    }
+    for &id in directory.orphans.iter().chain(&directory.given_up) {
+        let path = directory.layout.segment(id);
+        tracing::info!(segment = %path.display(), "removing a segment that is not named; its rows are elsewhere or given up");
         remove(disk, &path)?;
     }
     Ok(())

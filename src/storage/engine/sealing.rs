@@ -13,7 +13,7 @@ use crate::storage::memtable::Memtable;
 use crate::storage::options::Options;
 use crate::storage::seal::{SealInto, seal};
 use crate::storage::segment::writer::WriteOptions;
-use crate::storage::segment::{Codec, Segment};
+use crate::storage::segment::Segment;
 use crate::telemetry::{self, names};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
@@ -140,7 +140,7 @@ pub fn seal_one(
     (layout, options, store): (&Layout, &Options, &[u8; 16]),
     frozen: &Frozen,
 ) -> Result<Segment, StorageError> {
-    let write = WriteOptions { block_size: options.block_size, codec: Codec::Lz4 };
+    let write = WriteOptions { block_size: options.block_size, codec: options.seal.codec };
     let into = SealInto { layout, store: *store, id: frozen.segment, options: write };
     seal(disk, &frozen.memtable.entries(), into)
 }
