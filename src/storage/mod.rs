@@ -10,7 +10,8 @@
 
 pub mod clock;
 pub mod codec;
-mod collapse;
+pub mod collapse;
+pub mod counted;
 pub mod disk;
 pub mod engine;
 pub mod error;

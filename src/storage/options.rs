@@ -1,6 +1,7 @@
 //! What a store is opened with.
 
 use super::memtable::Memtable;
+use super::segment::Codec;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -62,6 +63,8 @@ pub struct SealOptions {
     pub max_spans: usize,
     /// How old a batch may get in an unsealed memtable.
     pub max_age: Duration,
+    /// How the segments are packed.
+    pub codec: Codec,
 }
 
 impl Options {
@@ -73,7 +76,13 @@ impl Options {
             durability: Durability::Wal,
             wal: WalOptions { max_size: 1 << 30, file_size: 64 << 20, commit_window: Duration::ZERO },
             memtable_max: 128 << 20,
-            seal: SealOptions { workers: 2, max_size: 32 << 20, max_spans: 0, max_age: Duration::from_secs(30) },
+            seal: SealOptions {
+                workers: 2,
+                max_size: 32 << 20,
+                max_spans: 0,
+                max_age: Duration::from_secs(30),
+                codec: Codec::Lz4,
+            },
             block_size: 128 << 10,
             retention: Retention { max_age: Duration::from_secs(168 * 3600), max_size: 0 },
             disk_reserve: None,

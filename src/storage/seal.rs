@@ -5,7 +5,7 @@ use super::disk::Disk;
 use super::error::StorageError;
 use super::files::{Layout, UNFINISHED};
 use super::memtable::{Entry, row};
-use super::segment::facts::{FactRow, Facts, Mark};
+use super::segment::facts::{FactRow, Facts, Mark, root_of};
 use super::segment::names::{Names, key_of, keys_of};
 use super::segment::writer::WriteOptions;
 use super::segment::{Origin, RunRow, Segment, SegmentWriter};
@@ -147,9 +147,10 @@ fn write_runs(writer: &mut SegmentWriter<'_>, entries: &[Entry]) -> Result<(), S
         let fact_rows: Vec<_> = rows
             .iter()
             .zip(&cut)
-            .map(|(row, (_, range))| FactRow { row: &row.row, body: body(range), service: service(row) })
+            .map(|(row, (_, range))| FactRow { row: &row.row, bytes: range.len() as u64, service: service(row) })
             .collect();
-        let facts = Facts::of(id, &fact_rows);
+        let root = root_of(&fact_rows).and_then(|root| cut.get(root));
+        let facts = Facts::of(id, &fact_rows, root.map_or(&[], |(_, range)| body(range)));
         for row in &rows {
             seen.note(writer.names(), service(row), row, span_bytes(entries, row));
         }

@@ -47,7 +47,7 @@ metrics! {
 
     FANOUT_PARTIAL = counter("sluice_fanout_partial_total", "", "Batches that some branch of a fan-out did not take after every branch had room.");
 
-    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage. decode. append of a group, from the hand-over of its first batch to the last answer: append_queue, append_write, append_sync, append_insert, append_answer. append_seal: the wait for a segment under durability sealed. buffered_sync: a sync under durability buffered. seal of a memtable, from freeze to manifest: seal_queue, seal_build, seal_wait, seal_publish.");
+    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage. decode. append of a group, from the hand-over of its first batch to the last answer: append_queue, append_write, append_sync, append_insert, append_answer. append_seal: the wait for a segment under durability sealed. buffered_sync: a sync under durability buffered. seal of a memtable, from freeze to manifest: seal_queue, seal_build, seal_wait, seal_publish. merge with its parts: merge_read, merge_assemble, merge_write, merge_sync, merge_publish.");
     STAGE_RUNS = counter("sluice_stage_runs_total", "stage", "How often a stage ran.");
 
     PROCESS_UPTIME = counter("otelcol_process_uptime", "", "Seconds since the process started to serve.");
@@ -72,5 +72,10 @@ metrics! {
     STORE_EXPIRED_SPANS = counter("sluice_store_expired_spans_total", "exporter", "Spans in those segments.");
     STORE_EXPIRY_PAUSED = gauge("sluice_store_expiry_paused_seconds", "exporter", "Seconds until segments expire again, after a start that found the clock more than 24 h ahead of what the store knew.");
     STORE_CLOCK_OFFSET = gauge("sluice_store_clock_offset_seconds", "exporter", "How far the store's time is ahead of the wall clock; negative when it is behind.");
+    STORE_MERGES = counter("sluice_store_merges_total", "exporter", "Merges whose outputs took the place of their inputs.");
+    STORE_MERGED_ROWS = counter("sluice_store_merged_rows_total", "exporter,kind", "Rows of merges: written; collapsed, which a later delivery made superfluous.");
+    STORE_MERGED_BYTES = counter("sluice_store_merged_bytes_total", "exporter,kind", "Bytes of segments that merges have read and written.");
+    STORE_MERGE_FAILURES = counter("sluice_store_merge_failures_total", "exporter", "Merges that were given up; their inputs are as they were.");
+    STORE_UNMERGEABLE = gauge("sluice_store_unmergeable_segments", "exporter", "Segments that merges leave out, for they are damaged.");
     STORE_DAMAGE = gauge("sluice_store_damaged_places", "exporter", "Places found damaged when the store was opened.");
 }

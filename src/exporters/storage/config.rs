@@ -4,7 +4,8 @@ use super::profile::Profile;
 use crate::component::NotYet;
 use crate::config::Fault;
 use crate::config::units::{ByteSize, GoDuration, duration};
-use crate::storage::{self, Options, SealOptions, WalOptions};
+use crate::merge;
+use crate::storage::{self, Options, SealOptions, WalOptions, segment};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -14,6 +15,8 @@ const LEAST_LOG_FILE: u64 = 64 << 10;
 const LEAST_MEMTABLE: u64 = 1 << 20;
 const LEAST_BLOCK: u64 = 4 << 10;
 const GREATEST_BLOCK: u64 = 64 << 20;
+/// What a merge keeps of each trace until it ends bounds the rows of a segment.
+const GREATEST_ROWS: u64 = 100_000_000;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -33,8 +36,8 @@ pub struct Config {
     pub segment: Segment,
     pub disk: Disk,
     pub retention: Retention,
+    pub merge: Merge,
     pub sampling: Sampling,
-    merge: NotYet,
 }
 
 /// When a batch is answered.
@@ -91,9 +94,53 @@ pub struct Seal {
 pub struct Segment {
     /// Bytes that are compressed as a unit.
     pub block_size: ByteSize,
-    max_rows: NotYet,
-    seal_codec: NotYet,
-    merge_codec: NotYet,
+    /// Rows that make a segment full: it is not merged any more.
+    pub max_rows: u64,
+    /// How seals pack what they write.
+    pub seal_codec: Codec,
+    /// How merges do.
+    pub merge_codec: Codec,
+}
+
+/// How blocks are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum Codec {
+    None,
+    Lz4,
+    Zstd,
+}
+
+impl TryFrom<String> for Codec {
+    type Error = String;
+
+    fn try_from(word: String) -> Result<Self, String> {
+        match &*word {
+            "none" => Ok(Self::None),
+            "lz4" => Ok(Self::Lz4),
+            "zstd" => Ok(Self::Zstd),
+            _ => Err(format!("unknown codec \"{word}\"; there are: none, lz4, zstd")),
+        }
+    }
+}
+
+impl From<Codec> for segment::Codec {
+    fn from(codec: Codec) -> Self {
+        match codec {
+            Codec::None => Self::None,
+            Codec::Lz4 => Self::Lz4,
+            Codec::Zstd => Self::Zstd,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Merge {
+    /// Threads that merge, 0 to 16; 0: segments stay as they were sealed.
+    pub workers: usize,
+    /// Most segments of one merge, 2 to 64.
+    pub max_inputs: usize,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -185,8 +232,8 @@ impl Default for Config {
             segment: Segment::default(),
             disk: Disk::default(),
             retention: Retention::default(),
+            merge: Merge::default(),
             sampling: Sampling::default(),
-            merge: NotYet,
         }
     }
 }
@@ -216,7 +263,13 @@ impl Default for Retention {
 
 impl Default for Segment {
     fn default() -> Self {
-        Self { block_size: ByteSize::kib(128), max_rows: NotYet, seal_codec: NotYet, merge_codec: NotYet }
+        Self { block_size: ByteSize::kib(128), max_rows: 4_000_000, seal_codec: Codec::Lz4, merge_codec: Codec::Zstd }
+    }
+}
+
+impl Default for Merge {
+    fn default() -> Self {
+        Self { workers: 1, max_inputs: 15 }
     }
 }
 
@@ -253,6 +306,10 @@ impl Config {
         let (least, most) = (ByteSize(LEAST_BLOCK), ByteSize(GREATEST_BLOCK));
         let block = self.segment.block_size;
         check((least..=most).contains(&block), "segment::block_size", format!("must be {least} to {most}"));
+        let rows = (1..=GREATEST_ROWS).contains(&self.segment.max_rows);
+        check(rows, "segment::max_rows", format!("must be 1 to {GREATEST_ROWS}"));
+        check(self.merge.workers <= 16, "merge::workers", "must be 0 to 16".into());
+        check((2..=64).contains(&self.merge.max_inputs), "merge::max_inputs", "must be 2 to 64".into());
         faults
     }
 
@@ -293,6 +350,7 @@ impl Config {
                 max_size: size(tuned.seal_size),
                 max_spans: self.seal.max_spans,
                 max_age: self.seal.max_age,
+                codec: self.segment.seal_codec.into(),
             },
             block_size: size(self.segment.block_size),
             retention: storage::Retention {
@@ -303,6 +361,17 @@ impl Config {
                 Reserve::Word(Auto::Auto) => None,
                 Reserve::Bytes(bytes) => Some(bytes.bytes()),
             },
+        }
+    }
+
+    /// How its segments are merged.
+    pub fn merging(&self) -> merge::Options {
+        merge::Options {
+            workers: self.merge.workers,
+            max_inputs: self.merge.max_inputs,
+            max_rows: self.segment.max_rows,
+            codec: self.segment.merge_codec.into(),
+            ..merge::Options::default()
         }
     }
 }
@@ -332,6 +401,7 @@ mod tests {
     fn the_defaults_are_the_engines_defaults() {
         let options = Config::default().options("storage");
         assert_eq!(format!("{options:?}"), format!("{:?}", Options::new("./sluice-data")));
+        assert_eq!(format!("{:?}", Config::default().merging()), format!("{:?}", merge::Options::default()));
         assert_eq!(Config::default().faults(), []);
     }
 
@@ -346,9 +416,7 @@ mod tests {
 
     #[test]
     fn what_does_not_exist_so_far_is_refused_by_name() {
-        for yaml in
-            ["sampling: {mode: enforce}", "sampling: {mode: shadow}", "sampling: {grace: 2h}", "merge: {workers: 1}"]
-        {
+        for yaml in ["sampling: {mode: enforce}", "sampling: {mode: shadow}", "sampling: {grace: 2h}"] {
             let faults = faults(yaml);
             assert!(faults.len() == 1 && faults[0].contains("not yet"), "{yaml}: {faults:?}");
         }
@@ -375,6 +443,10 @@ mod tests {
             ("disk: {reserve: -1}", "disk::reserve"),
             ("retention: {max_age: -1h}", "retention::max_age"),
             ("retention: {max_size: many}", "retention::max_size"),
+            ("segment: {max_rows: 0}", "segment::max_rows"),
+            ("segment: {seal_codec: gzip}", "segment::seal_codec"),
+            ("merge: {workers: 17}", "merge::workers"),
+            ("merge: {max_inputs: 1}", "merge::max_inputs"),
             ("directory: ''", "directory"),
             ("sampling: {mode: on}", "sampling::mode"),
         ] {

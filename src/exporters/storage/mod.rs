@@ -37,7 +37,7 @@ fn check(node: &Node) -> Vec<Fault> {
 
 fn build(id: &ComponentId, node: &Node, context: &BuildContext) -> anyhow::Result<Arc<dyn Exporter>> {
     let config: Config = decode(node)?;
-    let store = Arc::new(Store::new(config.options(&id.to_string())));
+    let store = Arc::new(Store::new(config.options(&id.to_string()), config.merging()));
     let mut readers = context.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     readers.insert(id.clone(), store.clone());
     Ok(Arc::new(Storage { id: id.to_string().into(), store }))

@@ -1,10 +1,11 @@
 //! The store of one exporter, open or not, and the gauges that show it.
 
+use crate::merge::{self, Mergers};
 use crate::storage::clock::SystemClock;
 use crate::storage::disk::SystemDisk;
 use crate::storage::{Engine, Options, StorageError};
 use crate::telemetry::names;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::{AbortHandle, spawn_blocking};
@@ -15,17 +16,19 @@ const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
 /// A directory and, while the exporter runs, its engine.
 pub struct Store {
     options: Options,
+    merging: merge::Options,
     open: Mutex<Option<Open>>,
 }
 
 struct Open {
     engine: Arc<Engine>,
+    mergers: Mergers,
     gauges: AbortHandle,
 }
 
 impl Store {
-    pub fn new(options: Options) -> Self {
-        Self { options, open: Mutex::default() }
+    pub fn new(options: Options, merging: merge::Options) -> Self {
+        Self { options, merging, open: Mutex::default() }
     }
 
     /// The engine, while it is open.
@@ -43,8 +46,9 @@ impl Store {
         let opening = move || Engine::open(options, Arc::new(SystemDisk), Arc::new(SystemClock));
         let engine = Arc::new(spawn_blocking(opening).await?.map_err(twice)?);
         report(&engine);
+        let mergers = Mergers::start(&engine, &self.merging).context("starting the merge threads")?;
         let gauges = tokio::spawn(show(engine.clone())).abort_handle();
-        *self.slot() = Some(Open { engine, gauges });
+        *self.slot() = Some(Open { engine, mergers, gauges });
         Ok(())
     }
 
@@ -52,9 +56,14 @@ impl Store {
     pub async fn close(&self) {
         let Some(open) = self.slot().take() else { return };
         open.gauges.abort();
-        let engine = open.engine.clone();
+        let (engine, mergers) = (open.engine.clone(), open.mergers);
+        let closing = move || {
+            // Before the engine, that no merge begins while it closes.
+            mergers.stop();
+            engine.shutdown();
+        };
         // A panic inside was reported where it happened.
-        let _ = spawn_blocking(move || engine.shutdown()).await;
+        let _ = spawn_blocking(closing).await;
         set_gauges(&open.engine);
     }
 }

@@ -38,6 +38,10 @@ struct State {
     next_freeze: u64,
     /// Segments that a merge works on, and whether it should stop.
     claims: HashMap<u64, Arc<AtomicBool>>,
+    /// Segments that a manifest on disk may name though its writing failed. They stay until a later one is written.
+    in_doubt: Vec<Arc<Segment>>,
+    /// Segments that a merge could not read, and what was wrong.
+    damaged: BTreeMap<u64, String>,
 }
 
 /// A memtable and what was made of it: together they hold all its rows.
@@ -83,9 +87,9 @@ pub struct Published {
 impl Catalog {
     pub fn new(disk: Arc<dyn Disk>, layout: Layout, manifest: Manifest, view: CurrentView) -> Self {
         let (next_segment, next_log) = (AtomicU64::new(manifest.next_segment), AtomicU64::new(manifest.next_log));
-        let (sealed, claims) = (BTreeMap::new(), HashMap::new());
-        let state = Mutex::new(State { manifest, sealed, next_freeze: 0, claims });
-        Self { disk, layout, view, state, next_log, next_segment }
+        let (sealed, claims, damaged) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
+        let state = State { manifest, sealed, next_freeze: 0, claims, in_doubt: Vec::new(), damaged };
+        Self { disk, layout, view, state: Mutex::new(state), next_log, next_segment }
     }
 
     /// Says that log files up to this id may have been begun.
@@ -153,7 +157,7 @@ impl Catalog {
     pub fn claim(self: &Arc<Self>, segments: Vec<Arc<Segment>>) -> Option<Claim> {
         let mut state = self.state();
         let ids: Vec<_> = segments.iter().map(|segment| segment.footer().id).collect();
-        let free = |id: &u64| !state.claims.contains_key(id) && state.manifest.files.iter().any(|file| file.id == *id);
+        let free = |id: &u64| !state.claims.contains_key(id) && state.is_live(*id);
         if !ids.iter().all(free) {
             return None;
         }
@@ -170,22 +174,53 @@ impl Catalog {
     /// Puts `outputs`, which are durable under their names, in the place of what was claimed.
     ///
     /// Errors: an input was expired meanwhile, so that the outputs are to be given up; or the manifest cannot be
-    /// written: then the outputs may be named on disk already and must stay until a later manifest is written.
+    /// written: then the outputs may be named on disk already, and the catalog gives them up once a later one is written.
     pub fn replace(&self, now: Nanos, claim: &Claim, outputs: &[Arc<Segment>]) -> Result<(), ReplaceError> {
         let mut state = self.state();
         let inputs: Vec<_> = claim.segments.iter().map(|segment| segment.footer().id).collect();
-        let live = |id: &u64| state.manifest.files.iter().any(|file| file.id == *id);
-        if claim.is_cancelled() || !inputs.iter().all(live) {
+        if claim.is_cancelled() || !inputs.iter().all(|&id| state.is_live(id)) {
             return Err(ReplaceError::Cancelled);
         }
         let change = |manifest: &mut Manifest| {
             manifest.files.retain(|file| !inputs.contains(&file.id));
             manifest.files.extend(outputs.iter().map(|segment| live_file(segment)));
         };
-        state.commit(self, now, change).map_err(ReplaceError::Failed)?;
+        if let Err(error) = state.commit(self, now, change) {
+            state.in_doubt.extend_from_slice(outputs);
+            return Err(ReplaceError::Failed(error));
+        }
         self.view.replace(&inputs, outputs, state.manifest.epoch);
         claim.segments.iter().for_each(|segment| segment.remove_when_unused(self.disk.clone()));
         Ok(())
+    }
+
+    /// Ends the doubt that a failed manifest left: writes it as it is, so that what it does not name can go.
+    ///
+    /// Errors: it cannot be written; the doubt stays.
+    pub fn end_doubt(&self, now: Nanos) -> Result<(), StorageError> {
+        let mut state = self.state();
+        if state.in_doubt.is_empty() { Ok(()) } else { state.commit(self, now, |_| {}) }
+    }
+
+    /// Remembers that a live segment cannot be merged, and why.
+    pub fn note_damaged(&self, id: u64, what: String) {
+        let mut state = self.state();
+        if state.is_live(id) {
+            state.damaged.insert(id, what);
+        }
+    }
+
+    /// Segments that merges leave out for what is wrong with them.
+    pub fn damaged(&self) -> BTreeMap<u64, String> {
+        self.state().damaged.clone()
+    }
+
+    /// The live segments that no merge works on and that can be merged as far as is known.
+    pub fn mergeable(&self) -> Vec<Arc<Segment>> {
+        let state = self.state();
+        let free = |id: &u64| !state.claims.contains_key(id) && !state.damaged.contains_key(id);
+        let view = self.view.get();
+        view.segments.iter().filter(|segment| free(&segment.footer().id)).cloned().collect()
     }
 
     /// Gives up these segments. A merge that works on one of them is told to stop. On a full disk the manifest that says so
@@ -208,6 +243,7 @@ impl Catalog {
         for id in unreadable.iter().map(|unreadable| unreadable.file.id).filter(|id| ids.contains(id)) {
             let _ = self.disk.remove(&self.layout.segment(id));
         }
+        state.damaged.retain(|id, _| !ids.contains(id));
         for segment in self.view.replace(ids, &[], state.manifest.epoch) {
             segment.remove_when_unused(self.disk.clone());
         }
@@ -251,7 +287,12 @@ impl State {
         change(&mut next);
         manifest::store(&*catalog.disk, &catalog.layout, &next)?;
         self.manifest = next;
+        self.in_doubt.drain(..).for_each(|segment| segment.remove_when_unused(catalog.disk.clone()));
         Ok(())
+    }
+
+    fn is_live(&self, id: u64) -> bool {
+        self.manifest.files.iter().any(|file| file.id == id)
     }
 }
 

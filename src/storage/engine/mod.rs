@@ -10,6 +10,7 @@ mod pieces;
 mod recovery;
 mod room;
 mod sealing;
+mod unnamed;
 mod view;
 mod waiting;
 mod wal_thread;
@@ -142,7 +143,7 @@ impl Engine {
         let last_known = |in_log| recovery::last_known_time(&directory.manifest, in_log);
         opening.expire(&StoreClock::start(clock.clone(), last_known(0)));
         let replay = opening.replay(&directory)?;
-        recovery::remove_orphans(&*disk, &directory, &replay)?;
+        recovery::remove_unnamed(&*disk, &directory, &replay)?;
         let clock = StoreClock::start(clock, last_known(replay.latest));
         opening.read_on(&clock)?;
         opening.settle(&replay);
@@ -304,8 +305,15 @@ impl Engine {
 
     /// What is wrong now: a sentence a part, none when all is well.
     pub fn troubles(&self) -> Vec<String> {
-        let troubles = self.shared.troubles.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        troubles.iter().map(|(part, what)| format!("{part}: {what}")).collect()
+        let troubles = self.shared.troubles.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let damaged = self.damaged();
+        let damaged = damaged.iter().map(|(id, what)| format!("segment {id} is left out of merges: {what}"));
+        troubles.iter().map(|(part, what)| format!("{part}: {what}")).chain(damaged).collect()
+    }
+
+    /// Says what is wrong with a part, or that nothing is any more. `true` where that is news.
+    pub fn set_trouble(&self, part: &'static str, trouble: Option<String>) -> bool {
+        self.shared.set_trouble(part, trouble)
     }
 
     /// The disk and the names of the files in it, for those who write segments of their own.
@@ -323,6 +331,27 @@ impl Engine {
         self.shared.catalog.new_segment()
     }
 
+    /// Calls this after every change of the live segments, on the thread that made it: it must be quick and must not
+    /// block. Only the first one asked for is called.
+    pub fn on_publication(&self, listener: Box<dyn Fn() + Send + Sync>) {
+        self.shared.catalog.view.listen(listener);
+    }
+
+    /// The live segments that could be merged now: readable, not known as damaged, in no merge.
+    pub fn mergeable(&self) -> Vec<Arc<Segment>> {
+        self.shared.catalog.mergeable()
+    }
+
+    /// Leaves a live segment out of merges until the next start, and says so among the troubles. It is read as before.
+    pub fn note_damaged(&self, id: u64, what: String) {
+        self.shared.catalog.note_damaged(id, what);
+    }
+
+    /// Ids of the segments that merges leave out, and what is wrong with each.
+    pub fn damaged(&self) -> BTreeMap<u64, String> {
+        self.shared.catalog.damaged()
+    }
+
     /// Takes these segments for a merge: all, or none if one is not live or taken already.
     pub fn claim(&self, segments: Vec<Arc<Segment>>) -> Option<Claim> {
         self.shared.catalog.claim(segments)
@@ -338,6 +367,13 @@ impl Engine {
         let replaced = self.shared.catalog.replace(self.now(), claim, outputs);
         self.shared.bell.ring();
         replaced
+    }
+
+    /// Ends the doubt that a failed [`Engine::replace`] left, so that its outputs can go. Nothing to do without one.
+    ///
+    /// Errors: the manifest still cannot be written.
+    pub fn end_doubt(&self) -> Result<(), StorageError> {
+        self.shared.catalog.end_doubt(self.now())
     }
 
     /// Gives up the segments with these ids: no reader that begins now sees them. A file goes when the last reader does.

@@ -1,5 +1,6 @@
 //! Opening a directory: lock, manifest, segments, log.
 
+use super::unnamed::{Rows, rows_of};
 use super::view::Unreadable;
 use crate::model::Batch;
 use crate::model::time::Nanos;
@@ -28,8 +29,10 @@ pub struct Directory {
     pub unreadable: Vec<Unreadable>,
     /// Batches that could not be sealed.
     pub set_aside: Vec<Arc<SetAside>>,
-    /// Files that were begun after the manifest was written.
+    /// Unnamed files whose rows should be in the log.
     pub orphans: Vec<Orphan>,
+    /// Unnamed files whose rows are in named ones or given up.
+    given_up: Vec<PathBuf>,
 }
 
 /// A file that the manifest cannot know of.
@@ -45,11 +48,11 @@ impl Directory {
         layout: Layout,
         lock: Option<LockGuard>,
         (manifest, notes): (Manifest, Vec<String>),
-        orphans: Vec<Orphan>,
     ) -> Self {
         let (segments, mut unreadable) = open_segments(disk, &layout, &manifest);
         let set_aside = read_set_aside(disk, &layout, &manifest, &mut unreadable);
-        Self { layout, lock, manifest, notes, segments, unreadable, set_aside, orphans }
+        let (orphans, given_up) = (Vec::new(), Vec::new());
+        Self { layout, lock, manifest, notes, segments, unreadable, set_aside, orphans, given_up }
     }
 }
 
@@ -64,8 +67,11 @@ pub fn open_for_writing(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         Found::Manifest(manifest, notes) => (manifest, notes),
         Found::Nothing => (create(disk, &layout)?, Vec::new()),
     };
-    let orphans = sweep(disk, &layout, &mut manifest)?;
-    Ok(Directory::new(disk, layout, Some(lock), (manifest, notes), orphans))
+    let known = manifest.next_segment;
+    let unnamed = sweep(disk, &layout, &mut manifest)?;
+    let mut directory = Directory::new(disk, layout, Some(lock), (manifest, notes));
+    directory.sort_unnamed(disk, unnamed, known)?;
+    Ok(directory)
 }
 
 /// Opens a store that nobody writes to, changing nothing. A copy of a store may be without its lock.
@@ -80,7 +86,7 @@ pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         refuse_lost_manifest(disk, &layout)?;
         return Err(missing());
     };
-    Ok(Directory::new(disk, layout, lock, (manifest, notes), Vec::new()))
+    Ok(Directory::new(disk, layout, lock, (manifest, notes)))
 }
 
 fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {
@@ -121,27 +127,64 @@ fn new_store_id() -> [u8; 16] {
     id
 }
 
-/// Removes what was never finished and what the manifest has given up, and finds the files it cannot know of.
+/// Removes what was never finished, and gives the files that the manifest does not name. Its next id is above all of them
+/// from now on.
 fn sweep(disk: &dyn Disk, layout: &Layout, manifest: &mut Manifest) -> Result<Vec<Orphan>, StorageError> {
     let live: BTreeSet<_> = manifest.files.iter().map(|file| file.id).collect();
-    let mut orphans = Vec::new();
-    let known = manifest.next_segment;
+    let mut unnamed = Vec::new();
     for dir in [&layout.root, &layout.segments, &layout.set_aside] {
         for name in list(disk, dir)? {
             let id = segment_id(&name).or(set_aside_id(&name));
             manifest.next_segment = manifest.next_segment.max(id.map_or(0, |id| id.saturating_add(1)));
             match id {
                 Some(id) if live.contains(&id) => {}
-                // Begun after this manifest was written.
-                Some(id) if id >= known && dir == &layout.set_aside => orphans.push(Orphan::SetAside(id)),
-                Some(id) if id >= known => orphans.push(Orphan::Segment(id)),
-                Some(_) => remove(disk, &dir.join(&name))?,
+                Some(id) if dir == &layout.set_aside => unnamed.push(Orphan::SetAside(id)),
+                Some(id) => unnamed.push(Orphan::Segment(id)),
                 None if name.ends_with(UNFINISHED) => remove(disk, &dir.join(&name))?,
                 None => {}
             }
         }
     }
-    Ok(orphans)
+    Ok(unnamed)
+}
+
+impl Directory {
+    /// Sorts the files that the manifest does not name. `known` is above the ids given out when it was written.
+    fn sort_unnamed(&mut self, disk: &dyn Disk, unnamed: Vec<Orphan>, known: u64) -> Result<(), StorageError> {
+        let readable = |id| self.segments.iter().any(|segment| segment.footer().id == id);
+        for orphan in unnamed {
+            let id = match orphan {
+                Orphan::Segment(id) => id,
+                Orphan::SetAside(id) if id >= known => {
+                    self.orphans.push(orphan);
+                    continue;
+                }
+                Orphan::SetAside(id) => {
+                    self.given_up.push(self.layout.set_aside(id));
+                    continue;
+                }
+            };
+            let path = self.layout.segment(id);
+            let rows = Segment::open_as(disk, &path, &self.manifest.store, id)
+                .map(|segment| rows_of(segment.footer(), &self.manifest, known, readable));
+            match rows {
+                Ok(Rows::Nowhere) => {
+                    return Err(out_of_date(&path, "the segments that it was merged from are not there"));
+                }
+                Ok(Rows::Log) => self.orphans.push(orphan),
+                Ok(Rows::Named) | Err(_) => self.given_up.push(path),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn out_of_date(segment: &Path, sign: &str) -> StorageError {
+    StorageError::Refused(format!(
+        "{}: the manifest does not name this segment, and {sign}: manifest.a and manifest.b are older than the store. \
+         Put back the newest copy of either, or move the segment away to go on without it",
+        segment.display()
+    ))
 }
 
 /// The files in a directory; none where it was never made.
@@ -156,20 +199,20 @@ fn remove(disk: &dyn Disk, path: &Path) -> Result<(), StorageError> {
     disk.remove(path).map_err(StorageError::io(path, "removing"))
 }
 
-/// Removes the files that the manifest cannot know of. That is right after a seal that did not come to its end: all their rows
-/// are in the log still. Where they are not, it is the manifest that is out of date, and nothing may be removed.
-pub fn remove_orphans(disk: &dyn Disk, directory: &Directory, log: &Replay) -> Result<(), StorageError> {
+/// Removes the files that the manifest does not name. Those of a seal that did not come to its end have all their rows in the
+/// log still. Where they have not, it is the manifest that is out of date, and nothing may be removed.
+pub fn remove_unnamed(disk: &dyn Disk, directory: &Directory, log: &Replay) -> Result<(), StorageError> {
+    let mut paths = Vec::new();
     for &orphan in &directory.orphans {
         let (path, lsns) = look_into(disk, directory, orphan);
         if !lsns.iter().all(|&lsns| log.holds(lsns)) {
-            return Err(StorageError::Refused(format!(
-                "{}: the manifest does not name this file, and the log does not hold its rows: manifest.a and manifest.b \
-                 are older than the store. Put back the newest copy of either, or move the file away to go on without it",
-                path.display()
-            )));
+            return Err(out_of_date(&path, "the log does not hold its rows"));
         }
-        tracing::info!(file = %path.display(), "removing what a seal that was cut short left behind; its rows are in the log");
-        remove(disk, &path)?;
+        paths.push(path);
+    }
+    for path in paths.iter().chain(&directory.given_up) {
+        tracing::info!(file = %path.display(), "removing a file that is not named; its rows are elsewhere or given up");
+        remove(disk, path)?;
     }
     Ok(())
 }

@@ -16,8 +16,8 @@ use crate::storage::files::{Layout, unfinished};
 use crate::storage::memtable::{Entry, Memtable};
 use crate::storage::options::Options;
 use crate::storage::seal::{SealInto, seal};
+use crate::storage::segment::Segment;
 use crate::storage::segment::writer::WriteOptions;
-use crate::storage::segment::{Codec, Segment};
 use crate::storage::set_aside::{self, SetAside};
 use crate::telemetry::{Laps, names};
 use std::any::Any;
@@ -217,7 +217,7 @@ pub fn seal_one(
     id: u64,
     entries: &[Entry],
 ) -> Result<Segment, StorageError> {
-    let write = WriteOptions { block_size: options.block_size, codec: Codec::Lz4 };
+    let write = WriteOptions { block_size: options.block_size, codec: options.seal.codec };
     let into = SealInto { layout, store: *store, id, options: write };
     // What a seal shares with others it only reads.
     let sealed = catch_unwind(AssertUnwindSafe(|| seal(disk, entries, into)));

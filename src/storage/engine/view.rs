@@ -5,7 +5,7 @@ use crate::storage::manifest::LiveFile;
 use crate::storage::memtable::{Entry, Memtable};
 use crate::storage::segment::Segment;
 use crate::storage::set_aside::SetAside;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, OnceLock, RwLock};
 
 /// A live file that cannot be read, and why. It stays named by the manifest.
 #[derive(Debug, Clone)]
@@ -69,15 +69,22 @@ pub fn entries(set_aside: &[Arc<SetAside>], memtables: impl IntoIterator<Item = 
 }
 
 /// The current view. Writers change it as a whole under its lock; readers clone it and go.
-pub struct CurrentView(RwLock<View>);
+pub struct CurrentView {
+    view: RwLock<View>,
+    /// Called after the list of segments has changed.
+    listener: OnceLock<Listener>,
+}
+
+/// Called on the thread that changed the segments: it must be quick and must not block.
+pub type Listener = Box<dyn Fn() + Send + Sync>;
 
 impl CurrentView {
     pub fn new(view: View) -> Self {
-        Self(RwLock::new(view))
+        Self { view: RwLock::new(view), listener: OnceLock::new() }
     }
 
     pub fn get(&self) -> View {
-        self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+        self.view.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
     }
 
     /// Shows what the log held when the store was opened.
@@ -87,7 +94,7 @@ impl CurrentView {
 
     /// The memtable that batches go into now.
     pub fn active(&self) -> Arc<Memtable> {
-        self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner()).active.clone()
+        self.view.read().unwrap_or_else(|poisoned| poisoned.into_inner()).active.clone()
     }
 
     pub fn snapshot(&self) -> Snapshot {
@@ -102,7 +109,19 @@ impl CurrentView {
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut View) -> T) -> T {
-        change(&mut self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        change(&mut self.view.write().unwrap_or_else(|poisoned| poisoned.into_inner()))
+    }
+
+    /// Calls this after every change of the segments from now on. The first listener stays.
+    pub fn listen(&self, listener: Listener) {
+        // There is one: the merge threads of a store are started once.
+        let _ = self.listener.set(listener);
+    }
+
+    fn tell(&self) {
+        if let Some(listener) = self.listener.get() {
+            listener();
+        }
     }
 
     /// Puts an empty memtable in the place of the active one, unless that is empty itself.
@@ -125,11 +144,12 @@ impl CurrentView {
             Arc::make_mut(&mut view.set_aside).extend(sealed.set_aside);
             view.epoch = epoch;
         });
+        self.tell();
     }
 
     /// Puts `new` in the place of the segments with these ids, and gives those back.
     pub fn replace(&self, ids: &[u64], new: &[Arc<Segment>], epoch: u64) -> Vec<Arc<Segment>> {
-        self.change(|view| {
+        let gone = self.change(|view| {
             let segments = Arc::make_mut(&mut view.segments);
             let gone = segments.extract_if(.., |segment| ids.contains(&segment.footer().id)).collect();
             segments.extend_from_slice(new);
@@ -137,6 +157,8 @@ impl CurrentView {
             Arc::make_mut(&mut view.set_aside).retain(|set_aside| !ids.contains(&set_aside.file.id));
             view.epoch = epoch;
             gone
-        })
+        });
+        self.tell();
+        gone
     }
 }

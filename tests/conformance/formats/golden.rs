@@ -13,7 +13,7 @@ use sluice::storage::codec::crc;
 use sluice::storage::disk::{Disk, read_file};
 use sluice::storage::files::Layout;
 use sluice::storage::manifest::{FileKind, LiveFile, Manifest, Policy};
-use sluice::storage::segment::facts::FactRow;
+use sluice::storage::segment::facts::{FactRow, root_of};
 use sluice::storage::segment::writer::WriteOptions;
 use sluice::storage::segment::{Codec, Facts, Mark, Names, Origin, RunRow, SegmentWriter};
 use sluice::storage::wal::log::Inherited;
@@ -127,8 +127,10 @@ fn trace(number: u64, spans: Vec<Span>, mark: Mark) -> Trace {
         })
         .collect();
     let cut: Vec<_> = batch.spans().iter().map(|head| cut(batch.span_bytes(head), head)).collect();
-    let fact_rows: Vec<_> = rows.iter().zip(&cut).map(|(row, (_, body))| FactRow { row, body, service }).collect();
-    let facts = Facts::of(id, &fact_rows);
+    let fact_rows: Vec<_> =
+        rows.iter().zip(&cut).map(|(row, (_, body))| FactRow { row, bytes: body.len() as u64, service }).collect();
+    let root = root_of(&fact_rows).map_or(&[][..], |root| &cut[root].1);
+    let facts = Facts::of(id, &fact_rows, root);
     Trace { id, batch, spans, rows, cut, facts, mark }
 }
 
