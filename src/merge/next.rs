@@ -56,6 +56,6 @@ fn leave_out(engine: &Engine, claim: &Claim, error: &MergeError) {
 }
 
 /// Whether the disk has room for what a merge writes while its inputs are there.
-fn has_room(_engine: &Engine, _job: &Job) -> bool {
-    true
+fn has_room(engine: &Engine, job: &Job) -> bool {
+    engine.room_for_merge(job.bytes)
 }

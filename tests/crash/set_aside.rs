@@ -127,7 +127,7 @@ fn where_nothing_can_be_sealed_all_is_set_aside_and_batches_are_taken_as_long_as
         flush(&engine);
         answer.is_err()
     });
-    assert!(matches!(refused, Some(Err(AppendError::Full(_)))), "{refused:?}");
+    assert!(matches!(refused, Some(Err(AppendError::NoRoom(_)))), "{refused:?}");
     assert!(engine.memory() <= 16 << 10);
 }
 
