@@ -50,7 +50,7 @@ impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         let status = match error {
             ReadError::TimedOut => StatusCode::GATEWAY_TIMEOUT,
-            ReadError::NotOpen => StatusCode::SERVICE_UNAVAILABLE,
+            ReadError::NotOpen | ReadError::NotYet(_) => StatusCode::SERVICE_UNAVAILABLE,
             ReadError::Damaged(_) | ReadError::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.to_string())

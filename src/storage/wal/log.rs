@@ -57,6 +57,8 @@ pub struct Log {
     found: Option<Previous>,
     /// Files found to hold nothing, which become spares once that file has its name.
     empty: Vec<u64>,
+    /// No file could be made when one was last asked for.
+    stuck: bool,
 }
 
 struct Current {
@@ -127,6 +129,7 @@ impl Log {
             next_id: found.next_id,
             found: found.previous,
             empty: Vec::new(),
+            stuck: false,
         }
     }
 
@@ -135,9 +138,14 @@ impl Log {
         self.current.id > 0
     }
 
-    /// Begins a file behind the current one, or behind those found.
+    /// Begins the first file of this start, behind those found. Where that cannot be done [`Log::rotate`] may try again.
     pub fn begin(&mut self, first_lsn: u64) -> io::Result<()> {
         self.begin_file(self.options.file_size, first_lsn)
+    }
+
+    /// Whether no file could be made when one was last asked for.
+    pub fn is_stuck(&self) -> bool {
+        self.stuck
     }
 
     /// Bytes a frame with such a payload takes.
@@ -169,9 +177,12 @@ impl Log {
         self.current.size + self.closed.iter().map(|file| file.size).sum::<u64>()
     }
 
-    /// Bytes of frames that can still be written before the log is full.
+    /// Bytes of frames that can still be written before the log is full, or before it needs a file that could not be made.
     pub fn room(&self) -> u64 {
-        let files = self.options.max_size.saturating_sub(self.in_use()) / self.options.file_size;
+        let files = match self.stuck {
+            true => 0,
+            false => self.options.max_size.saturating_sub(self.in_use()) / self.options.file_size,
+        };
         let here = if self.current.succeeded { 0 } else { self.current.size - self.current.end };
         here + files * (self.options.file_size - HEADER_PAGE)
     }
@@ -229,7 +240,9 @@ impl Log {
     fn begin_file(&mut self, size: u64, first_lsn: u64) -> io::Result<()> {
         let Current { id, end, last_lsn, .. } = self.current;
         let previous = if self.has_file() { Some(Previous { id, end, last_lsn }) } else { self.found };
-        let new = self.new_file(size, first_lsn, previous)?;
+        let new = self.new_file(size, first_lsn, previous);
+        self.stuck = new.is_err();
+        let new = new?;
         let old = std::mem::replace(&mut self.current, new);
         if old.id > 0 {
             self.closed.push_back(Closed { id: old.id, size: old.size, last_lsn: old.last_lsn });
