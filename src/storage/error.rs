@@ -81,6 +81,8 @@ pub enum NoRoom {
     Replaying { left: u64 },
     #[error("wal.max_size ({}) is reached; waiting for a seal", Mib(*max))]
     Log { max: u64 },
+    #[error("no log file can be made, most likely because the disk is full; it is tried again")]
+    LogFile,
     #[error("memtable.max_total ({}) is reached; waiting for a seal", Mib(*max))]
     Memory { max: u64 },
 }
@@ -92,6 +94,7 @@ impl NoRoom {
             Self::Disk { .. } => "disk_reserve",
             Self::Replaying { .. } => "replaying",
             Self::Log { .. } => "log_full",
+            Self::LogFile => "no_log_file",
             Self::Memory { .. } => "memory_full",
         }
     }

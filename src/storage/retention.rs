@@ -13,13 +13,13 @@ pub fn expired(files: &[LiveFile], now: Nanos, limits: &Retention) -> Vec<u64> {
     segments.sort_by_key(|file| (file.received.1, file.id));
     let newest = segments.last().map(|file| file.id);
     let max_age = Nanos::try_from(limits.max_age.as_nanos()).unwrap_or(Nanos::MAX);
-    let mut total: u64 = segments.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
+    let mut total: u128 = segments.iter().map(|file| u128::from(file.bytes)).sum();
     let mut expired = Vec::new();
     for file in segments {
         let is_old = max_age > 0 && now.saturating_sub(file.received.1) > max_age;
-        let is_too_much = limits.max_size > 0 && total > limits.max_size && Some(file.id) != newest;
+        let is_too_much = limits.max_size > 0 && total > limits.max_size.into() && Some(file.id) != newest;
         if is_old || is_too_much {
-            total = total.saturating_sub(file.bytes);
+            total -= u128::from(file.bytes);
             expired.push(file.id);
         }
     }

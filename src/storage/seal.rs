@@ -35,8 +35,13 @@ pub fn seal(disk: &dyn Disk, entries: &[Entry], into: SealInto<'_>) -> Result<Se
         writer.abandon();
         return Err(error);
     }
-    writer.finish()?;
-    disk.rename(&unfinished, &path).map_err(StorageError::io(&path, "renaming"))?;
+    let named =
+        writer.finish().and_then(|_| disk.rename(&unfinished, &path).map_err(StorageError::io(&path, "renaming")));
+    if let Err(error) = named {
+        // A full disk has room again for what else is tried. What cannot be removed now is swept at the next start.
+        let _ = disk.remove(&unfinished);
+        return Err(error);
+    }
     disk.sync_dir(&into.layout.segments).map_err(StorageError::io(&into.layout.segments, "syncing"))?;
     Segment::open(disk, &path)
 }

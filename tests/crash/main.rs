@@ -2,12 +2,17 @@
 
 mod buffered;
 mod fault_matrix;
+mod full_disk;
+mod full_start;
 mod history;
 mod kill;
 mod log;
 mod old_manifest;
+mod pressure;
+mod retention;
 mod rotation;
 mod sealed;
 mod set_aside;
+mod small_disk;
 #[path = "../support/mod.rs"]
 mod support;

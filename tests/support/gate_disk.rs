@@ -71,9 +71,6 @@ impl Disk for GateDisk {
         self.inner.create(path, size)
     }
 
-    fn free(&self, dir: &Path) -> io::Result<u64> {
-        self.inner.free(dir)
-    }
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.inner.create_dir(dir)
     }
@@ -91,6 +88,9 @@ impl Disk for GateDisk {
     }
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.inner.sync_dir(dir)
+    }
+    fn free(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.free(dir)
     }
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Locked> {
         self.inner.lock(path, mode)

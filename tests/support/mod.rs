@@ -8,8 +8,12 @@ pub mod fault_disk;
 pub mod gate_disk;
 pub mod grpc;
 pub mod http;
+pub mod manual_clock;
+pub mod noise;
 pub mod poison_disk;
+pub mod small_fs;
 pub mod spans;
+pub mod store;
 pub mod traces;
 
 use flate2::read::MultiGzDecoder;

@@ -3,6 +3,7 @@
 mod config;
 mod profile;
 mod reader;
+pub mod room;
 mod stores;
 
 pub use config::{Config, Durability, SamplingMode};
@@ -18,14 +19,8 @@ use crate::storage::engine::Room;
 use crate::storage::{AppendError, Engine};
 use crate::telemetry::names;
 use std::sync::Arc;
-use std::time::Duration;
 use stores::Store;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
-
-/// How long a sender is kept waiting for room before it is asked to come back: a refusal makes it send everything
-/// again, which costs the core that the seal needs.
-const DELAY: Duration = Duration::from_millis(200);
 
 pub fn factory() -> Factory {
     Factory { name: "storage", check, stability: "alpha", build: Build::Exporter(build) }
@@ -62,7 +57,7 @@ impl Consumer for Storage {
     fn reserve(&self, size: BatchSize) -> BoxFuture<'_, Result<Permit, Rejection>> {
         Box::pin(async move {
             let engine = self.store.engine().ok_or(Rejection::Closed)?;
-            match room(&engine, size).await {
+            match room::wait(&engine, size).await {
                 Ok(room) => Ok(Permit::new(Append { id: self.id.clone(), engine, room })),
                 Err(error) => {
                     count(names::EXPORTER_SEND_FAILED_SPANS.name, &self.id, size.spans);
@@ -82,27 +77,6 @@ fn count_refused(id: &str, error: &AppendError) {
     if let AppendError::NoRoom(what) = error {
         let (exporter, reason) = (id.to_owned(), what.label());
         metrics::counter!(names::STORE_REFUSED.name, "exporter" => exporter, "reason" => reason).increment(1);
-    }
-}
-
-/// Room for a batch, waited for as long as is worth it.
-async fn room(engine: &Engine, size: BatchSize) -> Result<Room, AppendError> {
-    let deadline = Instant::now() + DELAY;
-    loop {
-        let error = match engine.reserve(size.bytes, size.spans) {
-            Err(error @ AppendError::NoRoom(_)) => error,
-            other => return other,
-        };
-        let (free, freed) = oneshot::channel::<()>();
-        engine.on_room(Box::new(move || drop(free)));
-        // Asked again after registering: room that became free in between is not missed.
-        if let Ok(room) = engine.reserve(size.bytes, size.spans) {
-            return Ok(room);
-        }
-        // `freed` ends when its other side is dropped, which is the call back.
-        if timeout_at(deadline, freed).await.is_err() {
-            return Err(error);
-        }
     }
 }
 

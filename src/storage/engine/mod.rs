@@ -269,7 +269,7 @@ impl Engine {
     pub fn room_for_merge(&self, bytes: u64) -> bool {
         let measured = keeper::measure(&self.shared);
         let (free, reserve) = self.shared.budget.disk();
-        measured.is_ok() && free.saturating_sub(reserve) >= bytes
+        measured.is_ok() && free >= reserve.saturating_add(bytes)
     }
 
     /// Batches of the log that are not in memory yet, so neither readable nor in a segment; none are taken before they are.

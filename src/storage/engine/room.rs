@@ -5,7 +5,7 @@ use crate::storage::error::{AppendError, NoRoom};
 use crate::storage::memtable::{memory_for, memory_of};
 use crate::storage::options::Options;
 use crate::storage::wal::Log;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 type Waiter = Box<dyn FnOnce() + Send>;
@@ -21,6 +21,8 @@ pub struct Budget {
     unread: AtomicU64,
     /// Bytes of frames the log could still take, as the `wal` thread last said.
     log_room: AtomicU64,
+    /// Whether that is all because no log file can be made.
+    log_stuck: AtomicBool,
     log_reserved: AtomicU64,
     log_max: u64,
     waiters: Mutex<Vec<Waiter>>,
@@ -42,6 +44,7 @@ impl Budget {
             disk_free: AtomicU64::new(0),
             unread: AtomicU64::new(0),
             log_room: AtomicU64::new(0),
+            log_stuck: AtomicBool::new(false),
             log_reserved: AtomicU64::new(0),
             log_max: options.wal.max_size,
             waiters: Mutex::default(),
@@ -81,7 +84,8 @@ impl Budget {
             return Err(NoRoom::Disk { free, reserve: self.reserve });
         }
         if !take(&self.log_reserved, frame, self.log_room.load(Ordering::Relaxed)) {
-            return Err(NoRoom::Log { max: self.log_max });
+            let stuck = self.log_stuck.load(Ordering::Relaxed);
+            return Err(if stuck { NoRoom::LogFile } else { NoRoom::Log { max: self.log_max } });
         }
         if !take(&self.memory, memory, self.memory_max as u64) {
             // Not a `Room` that is dropped: nothing became free, so nobody is to be woken.
@@ -96,7 +100,9 @@ impl Budget {
         self.waiters().push(waiter);
     }
 
-    pub fn set_log_room(&self, bytes: u64) {
+    /// `stuck`: there is no more because no log file can be made.
+    pub fn set_log_room(&self, bytes: u64, stuck: bool) {
+        self.log_stuck.store(stuck, Ordering::Relaxed);
         self.log_room.store(bytes, Ordering::Relaxed);
         self.wake();
     }

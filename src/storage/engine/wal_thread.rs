@@ -169,8 +169,8 @@ impl WalThread {
         if let Err(error) = self.log.give_back(short) {
             tracing::warn!(%error, "spare log files could not be removed to make room for seals");
         }
-        if !self.log.has_file() {
-            let begun = self.log.begin(self.next_lsn).map_err(LogError::NoFile);
+        if self.log.is_stuck() && self.broken.is_none() {
+            let begun = self.log.rotate(0, self.next_lsn);
             self.note_rotation(&begun);
         }
         self.read_on();
@@ -225,7 +225,7 @@ impl WalThread {
         self.shared.log_files_waiting.store(self.log.waiting(), Ordering::Relaxed);
         self.shared.catalog.set_next_log(self.log.next_file_id());
         let room = if self.broken.is_some() { 0 } else { self.log.room() };
-        self.shared.budget.set_log_room(room);
+        self.shared.budget.set_log_room(room, self.log.is_stuck());
     }
 
     fn commit_queue(&mut self) {
@@ -273,7 +273,9 @@ impl WalThread {
             Err(error @ LogError::NoFile(_)) => {
                 if self.shared.set_trouble("wal", Some(error.to_string())) {
                     tracing::error!(%error, "batches are refused until a log file can be made");
+                    self.shared.bell.ring();
                 }
+                self.publish_log_room();
             }
             Err(_) => {}
             Ok(()) => {

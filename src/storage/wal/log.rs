@@ -63,6 +63,8 @@ pub struct Log {
     unsynced_since: Option<Instant>,
     /// The highest LSN that was synced.
     durable: u64,
+    /// No file could be made when one was last asked for.
+    stuck: bool,
 }
 
 struct Current {
@@ -144,6 +146,7 @@ impl Log {
             unsynced: Vec::new(),
             unsynced_since: None,
             durable: found.next_lsn.saturating_sub(1),
+            stuck: false,
         }
     }
 
@@ -152,9 +155,14 @@ impl Log {
         self.current.id > 0
     }
 
-    /// Begins a file behind the current one, or behind those found.
+    /// Begins the first file of this start, behind those found. Where that cannot be done [`Log::rotate`] may try again.
     pub fn begin(&mut self, first_lsn: u64) -> io::Result<()> {
         self.begin_file(self.options.file_size, first_lsn, &[])
+    }
+
+    /// Whether no file could be made when one was last asked for.
+    pub fn is_stuck(&self) -> bool {
+        self.stuck
     }
 
     /// Bytes a frame with such a payload takes.
@@ -186,9 +194,12 @@ impl Log {
         self.current.size + self.closed.iter().map(|file| file.size).sum::<u64>()
     }
 
-    /// Bytes of frames that can still be written before the log is full.
+    /// Bytes of frames that can still be written before the log is full, or before it needs a file that could not be made.
     pub fn room(&self) -> u64 {
-        let files = self.options.max_size.saturating_sub(self.in_use()) / self.options.file_size;
+        let files = match self.stuck {
+            true => 0,
+            false => self.options.max_size.saturating_sub(self.in_use()) / self.options.file_size,
+        };
         let here = if self.current.succeeded { 0 } else { self.current.size - self.current.written.end };
         here + files * (self.options.file_size - HEADER_PAGE)
     }
@@ -295,7 +306,9 @@ impl Log {
     fn begin_file(&mut self, size: u64, first_lsn: u64, carried: &[(Frame, Bytes)]) -> io::Result<()> {
         let Current { id, synced: Mark { end, lsn }, .. } = self.current;
         let previous = if self.has_file() { Some(Previous { id, end, last_lsn: lsn }) } else { self.found };
-        let new = self.new_file(size, first_lsn, previous, carried)?;
+        let new = self.new_file(size, first_lsn, previous, carried);
+        self.stuck = new.is_err();
+        let new = new?;
         let old = std::mem::replace(&mut self.current, new);
         if old.id > 0 {
             self.closed.push_back(Closed { id: old.id, size: old.size, last_lsn: lsn });
