@@ -110,7 +110,7 @@ fn print_config_merges_and_hides_secrets() {
 }
 
 /// A running daemon; killed when the test fails.
-struct Daemon(Child);
+pub struct Daemon(Child);
 
 impl Daemon {
     /// Returns once it said that it is ready.

@@ -10,6 +10,8 @@ mod pipelines;
 mod reading;
 mod round_trip;
 mod same_answer;
+mod set_aside;
 #[path = "../support/mod.rs"]
 mod shared;
+mod stages;
 mod support;
