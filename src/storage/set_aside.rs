@@ -11,6 +11,7 @@ use super::manifest::{FileKind, LiveFile};
 use super::memtable::{Entry, memory_of};
 use super::wal::scan::Scan;
 use super::wal::{Frame, FrameKind, Seed};
+use crate::model::time::Nanos;
 use crate::model::{Batch, TraceId};
 use bytes::Bytes;
 use std::collections::BTreeSet;
@@ -49,7 +50,7 @@ pub fn write(
     entries: Vec<Entry>,
 ) -> Result<SetAside, StorageError> {
     let failed = |what| StorageError::io(&layout.set_aside, what);
-    let bytes = encode(store, id, &entries);
+    let bytes = encode(store, id, batches(&entries));
     disk.create_dir(&layout.set_aside).map_err(failed("creating"))?;
     disk.sync_dir(&layout.root).map_err(failed("creating"))?;
     replace_file(disk, &layout.set_aside, &set_aside_name(id), &bytes).map_err(failed("writing a file in"))?;
@@ -66,9 +67,9 @@ pub fn read(disk: &dyn Disk, layout: &Layout, store: &[u8; 16], id: u64) -> (Set
     (SetAside { file: live_file(id, size, &entries), entries }, damage)
 }
 
-fn encode(store: &[u8; 16], id: u64, entries: &[Entry]) -> Vec<u8> {
-    let mut out =
-        Vec::with_capacity(HEADER_SIZE + entries.iter().map(|entry| entry.batch.bytes().len() + 64).sum::<usize>());
+/// The bytes of a file of these batches, each with its LSN and its receive time.
+pub fn encode<'a>(store: &[u8; 16], id: u64, batches: impl Iterator<Item = (u64, Nanos, &'a Batch)>) -> Vec<u8> {
+    let mut out = Vec::new();
     out.extend_from_slice(&MAGIC);
     out.extend_from_slice(&VERSION.to_le_bytes());
     out.extend_from_slice(&[0; 4]);
@@ -78,15 +79,20 @@ fn encode(store: &[u8; 16], id: u64, entries: &[Entry]) -> Vec<u8> {
     out.extend_from_slice(&crc.to_le_bytes());
     out.resize(HEADER_SIZE, 0);
     let seed = Seed::new(store, id);
-    entries
-        .iter()
-        .for_each(|entry| put_frame(&mut out, seed, FrameKind::Batch, entry.lsn, entry.received, entry.batch.bytes()));
-    let last = entries.last().map_or((0, 0), |entry| (entry.lsn, entry.received));
-    put_frame(&mut out, seed, FrameKind::End, last.0, last.1, &Bytes::new());
+    let mut last = (0, 0);
+    for (lsn, received, batch) in batches {
+        put_frame(&mut out, seed, FrameKind::Batch, lsn, received, batch.bytes());
+        last = (lsn, received);
+    }
+    put_frame(&mut out, seed, FrameKind::End, last.0, last.1, &[]);
     out
 }
 
-fn put_frame(out: &mut Vec<u8>, seed: Seed, kind: FrameKind, lsn: u64, received: u64, payload: &[u8]) {
+fn batches(entries: &[Entry]) -> impl Iterator<Item = (u64, Nanos, &Batch)> {
+    entries.iter().map(|entry| (entry.lsn, entry.received, &entry.batch))
+}
+
+fn put_frame(out: &mut Vec<u8>, seed: Seed, kind: FrameKind, lsn: u64, received: Nanos, payload: &[u8]) {
     let (payload_len, payload_crc) = (payload.len() as u32, crc(&[payload]));
     let frame = Frame { kind, lsn, received, durable: lsn, payload_len, payload_crc };
     let end = out.len() + frame.size() as usize;
@@ -195,7 +201,7 @@ mod tests {
     #[test]
     fn batches_come_back_as_they_were_put_in() {
         let entries = [entry(3), entry(7)];
-        let bytes = encode(&STORE, 9, &entries);
+        let bytes = encode(&STORE, 9, batches(&entries));
         let (lsns, damage) = read_back(&bytes);
         assert_eq!((lsns, damage.is_none()), (vec![3, 7], true));
         let file = live_file(9, bytes.len() as u64, &entries);
@@ -204,7 +210,7 @@ mod tests {
 
     #[test]
     fn any_flipped_bit_costs_at_most_its_batch_and_is_said() {
-        let bytes = encode(&STORE, 9, &[entry(3), entry(7), entry(8)]);
+        let bytes = encode(&STORE, 9, batches(&[entry(3), entry(7), entry(8)]));
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
@@ -216,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_file_cut_short_anywhere_gives_the_batches_before_the_cut_and_is_said() {
-        let bytes = encode(&STORE, 9, &[entry(3), entry(7)]);
+        let bytes = encode(&STORE, 9, batches(&[entry(3), entry(7)]));
         for end in 0..bytes.len() - 48 {
             let (lsns, damage) = read_back(&bytes[..end]);
             assert!(damage.is_some() && lsns.len() <= 2, "cut at {end}: {lsns:?}");
@@ -225,7 +231,7 @@ mod tests {
 
     #[test]
     fn the_file_of_another_store_gives_nothing() {
-        let bytes = encode(&[6; 16], 9, &[entry(3)]);
+        let bytes = encode(&[6; 16], 9, batches(&[entry(3)]));
         let (lsns, damage) = read_back(&bytes);
         assert!(lsns.is_empty() && damage.is_some());
     }

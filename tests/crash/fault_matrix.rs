@@ -106,7 +106,7 @@ const WAL: History = History { durability: Durability::Wal, rounds: 3 };
 
 /// The history. Faults only change how far it comes. `soon` is called once, in the middle of it, after the second
 /// append behind the fault: what a crash would leave then has not been sealed or overwritten by what comes later.
-fn play(disk: &FaultDisk, history: History, soon: impl Fn(&Answers)) -> Answers {
+pub fn play(disk: &FaultDisk, history: History, soon: impl Fn(&Answers)) -> Answers {
     let mut answers = Answers::new();
     let mut number = 0;
     let mut since_fault = 0;
@@ -224,12 +224,6 @@ fn a_crash_that_loses_any_one_unsynced_write_loses_no_answered_batch() {
             check(&disk.after_crash(Left::AllButWrite(back)), answers, &format!("{what}, write {back} lost"));
         }
     });
-}
-
-/// Lives the history on this disk; says what its faults hit.
-pub fn play_on(disk: &FaultDisk, history: History) -> (Answers, String) {
-    let answers = play(disk, history, |_| ());
-    (answers, disk.hit().unwrap_or_default())
 }
 
 /// Ids of all traces that a reader sees.

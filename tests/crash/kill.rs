@@ -21,6 +21,8 @@ use std::sync::{Arc, mpsc};
 
 const CONNECTIONS: u64 = 8;
 const STORAGE: &str = "wal: {max_size: 8MiB, file_size: 1MiB}";
+/// With a sync so rare that most answered batches have none when the process is killed.
+const BUFFERED: &str = "durability: buffered, wal: {max_size: 8MiB, file_size: 1MiB, buffered_sync: 10s}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -78,8 +80,14 @@ fn send(address: SocketAddr, mut random: Random, numbers: &AtomicU64, heard: &mp
 }
 
 /// Loads a daemon and kills it after `answers` answers.
-fn round(directory: &Path, random: &mut Random, numbers: &Arc<AtomicU64>, sent: &mut BTreeMap<u64, Sent>) {
-    let mut daemon = Daemon::start(directory, STORAGE);
+fn round(
+    storage: &str,
+    directory: &Path,
+    random: &mut Random,
+    numbers: &Arc<AtomicU64>,
+    sent: &mut BTreeMap<u64, Sent>,
+) {
+    let mut daemon = Daemon::start(directory, storage);
     let (heard, answers) = mpsc::channel();
     let senders: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
@@ -142,8 +150,18 @@ fn same(otlp: &[u8], number: u64, sent: &Sent) -> bool {
 
 #[test]
 fn kill_at_any_moment_loses_no_answered_batch_and_keeps_no_refused_one() {
+    kill_again_and_again(STORAGE, 20);
+}
+
+#[test]
+fn kill_at_any_moment_loses_no_batch_that_was_answered_without_a_sync() {
+    kill_again_and_again(BUFFERED, 10);
+}
+
+/// Kills the daemon this often, unless the environment says how often.
+fn kill_again_and_again(storage: &str, rounds: u64) {
     let setting = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let rounds = setting("SLUICE_KILL_ROUNDS").unwrap_or(20);
+    let rounds = setting("SLUICE_KILL_ROUNDS").unwrap_or(rounds);
     let seed = setting("SLUICE_KILL_SEED").unwrap_or_else(sluice::model::time::wall_now);
     println!("SLUICE_KILL_SEED={seed}");
     let scratch = tempfile::tempdir().unwrap();
@@ -158,7 +176,7 @@ fn kill_at_any_moment_loses_no_answered_batch_and_keeps_no_refused_one() {
             sent.clear();
         }
         let before = answers(&sent);
-        round(&directory, &mut random, &numbers, &mut sent);
+        round(storage, &directory, &mut random, &numbers, &mut sent);
         let after = answers(&sent);
         answered_rounds += u64::from(after[0] > before[0]);
         (0..3).for_each(|kind| totals[kind] += after[kind] - before[kind]);
@@ -168,7 +186,7 @@ fn kill_at_any_moment_loses_no_answered_batch_and_keeps_no_refused_one() {
     }
     let [answered, refused, unanswered] = totals;
     println!(
-        "{rounds} rounds, {answered_rounds} with answered batches: {answered} answered, {refused} refused, {unanswered} \
+        "{storage}: {rounds} rounds, {answered_rounds} with answered batches: {answered} answered, {refused} refused, {unanswered} \
          without an answer; answered and missing 0, shown twice 0, refused and present 0"
     );
     assert!(refused >= 5 * rounds, "too few refusals to say anything: {refused}");

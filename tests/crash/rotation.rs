@@ -4,6 +4,7 @@ use crate::support::fault_disk::{Fault, FaultDisk, Left};
 use bytes::Bytes;
 use sluice::storage::WalOptions;
 use sluice::storage::codec::crc;
+use sluice::storage::disk::Disk;
 use sluice::storage::files::Layout;
 use sluice::storage::wal::log::Inherited;
 use sluice::storage::wal::replay::{Replay, replay};
@@ -134,4 +135,6 @@ fn a_new_file_has_room_for_all_that_it_takes_over() {
     let faulty = disk.clone().with_fault(0, Fault::Fail);
     assert!(matches!(log.sync(), Err(LogError::Poisoned(_))), "{:?}", faulty.hit());
     assert_eq!(read(&disk.after_crash(Left::Synced), &layout).0, [1, 2, 3, 4, 5]);
+    let file = disk.open(&layout.log(log.next_file_id() - 1)).unwrap();
+    assert_eq!((file.len().unwrap(), log.fits(0)), (24 << 10, true), "allocated whole, and not grown");
 }

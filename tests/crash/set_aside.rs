@@ -17,8 +17,11 @@ use sluice::storage::query::summarize;
 use sluice::storage::{AppendError, Durability, Engine, OpenStore, Options, StorageError};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 const ROOT: &str = "/store";
+/// Generous: only what never happens meets it.
+const LONG: Duration = Duration::from_secs(60);
 const POISONS: [Poison; 2] = [Poison::Panic, Poison::Damage];
 
 fn open(disk: &FaultDisk, poison: Poison, options: Options) -> Result<Engine, StorageError> {
@@ -44,7 +47,10 @@ fn fill(engine: &Engine, batches: u64, poisoned: &[u64]) {
 
 /// Each attempt that fails is said to whoever waits, so this asks until there is nothing more to fail.
 fn flush(engine: &Engine) {
-    while engine.flush().is_err() {}
+    let began = Instant::now();
+    while engine.flush().is_err() {
+        assert!(began.elapsed() < LONG, "{:?}", engine.troubles());
+    }
 }
 
 fn manifest(disk: &FaultDisk) -> Manifest {
@@ -142,7 +148,9 @@ fn a_start_that_meets_such_a_batch_in_the_log_opens_and_sets_it_aside() {
         let mut options = wal();
         options.seal.max_size = 2 << 10;
         let engine = open(&killed, poison, options).unwrap();
+        let began = Instant::now();
         while engine.set_aside() == 0 {
+            assert!(began.elapsed() < LONG, "never set aside");
             std::thread::yield_now();
         }
         check_readable(&engine.snapshot(), 0..9, &format!("{poison:?}"));

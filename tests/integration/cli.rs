@@ -110,11 +110,11 @@ fn print_config_merges_and_hides_secrets() {
 }
 
 /// A running daemon; killed when the test fails.
-struct Daemon(Child);
+pub struct Daemon(Child);
 
 impl Daemon {
     /// Returns once it said that it is ready.
-    fn start(arguments: &[&str]) -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
         let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);

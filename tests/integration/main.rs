@@ -12,6 +12,8 @@ mod reading;
 mod round_trip;
 mod same_answer;
 mod searching;
+mod set_aside;
 #[path = "../support/mod.rs"]
 mod shared;
+mod stages;
 mod support;

@@ -16,6 +16,7 @@ use sluice::storage::manifest::{FileKind, LiveFile, Manifest, Policy};
 use sluice::storage::segment::facts::{FactRow, root_of};
 use sluice::storage::segment::writer::WriteOptions;
 use sluice::storage::segment::{Codec, Facts, Mark, Names, Origin, RunRow, SegmentWriter};
+use sluice::storage::set_aside;
 use sluice::storage::wal::log::Inherited;
 use sluice::storage::wal::{Frame, FrameKind, Log, Previous};
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ pub const LOG: u64 = 5;
 pub const LOG_SIZE: u64 = 8192;
 pub const PREVIOUS: Previous = Previous { id: 4, end: 7168, last_lsn: 40 };
 pub const SEGMENT: u64 = 7;
+pub const SET_ASIDE: u64 = 9;
 /// Small, so that one trace needs blocks of its own.
 pub const BLOCK_SIZE: usize = 600;
 
@@ -187,6 +189,14 @@ pub fn segment_on_disk() -> (FaultDisk, PathBuf) {
 pub fn segment() -> Vec<u8> {
     let (disk, path) = segment_on_disk();
     read_file(&disk as &dyn Disk, &path).unwrap()
+}
+
+/// The batches of the log, set aside.
+pub fn set_aside() -> Vec<u8> {
+    let batch =
+        |(frame, payload): (Frame, Bytes)| (frame.lsn, frame.received, Batch::from_otlp(payload).unwrap().batch);
+    let batches: Vec<_> = frames().into_iter().map(batch).collect();
+    set_aside::encode(&STORE, SET_ASIDE, batches.iter().map(|(lsn, received, batch)| (*lsn, *received, batch)))
 }
 
 /// A manifest with something in every field.
