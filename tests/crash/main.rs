@@ -4,6 +4,8 @@ mod fault_matrix;
 mod history;
 mod kill;
 mod log;
+mod merge_faults;
+mod merging;
 mod old_manifest;
 mod rotation;
 #[path = "../support/mod.rs"]

@@ -6,8 +6,10 @@
 pub mod daemon;
 pub mod fault_disk;
 pub mod grpc;
+pub mod hold_disk;
 pub mod http;
 pub mod spans;
+pub mod stores;
 pub mod traces;
 
 use flate2::read::MultiGzDecoder;
