@@ -129,7 +129,11 @@ impl Input {
     pub fn check_rows(&self, entry: &DirectoryEntry, found: usize) -> Result<(), MergeError> {
         let same = found > 0 && entry.facts.rows as usize == found;
         let id = entry.trace_id;
-        if same { Ok(()) } else { Err(self.nonsense(&format!("trace {id} has not as many rows as the directory says"))) }
+        if same {
+            Ok(())
+        } else {
+            Err(self.nonsense(&format!("trace {id} has not as many rows as the directory says")))
+        }
     }
 
     /// For parts that passed their checksums and do not fit together.

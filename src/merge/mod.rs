@@ -116,11 +116,7 @@ fn write<'a>(
     Ok((out.finish(watch)?, collapsed))
 }
 
-fn publish(
-    engine: &Engine,
-    claim: &Claim,
-    named: Named<'_>,
-) -> Result<Vec<Arc<Segment>>, MergeError> {
+fn publish(engine: &Engine, claim: &Claim, named: Named<'_>) -> Result<Vec<Arc<Segment>>, MergeError> {
     match engine.replace(claim, &named.segments) {
         Ok(()) => Ok(named.keep()),
         Err(ReplaceError::Cancelled) => Err(MergeError::Stopped),

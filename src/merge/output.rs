@@ -112,12 +112,7 @@ impl<'a> Outputs<'a> {
     }
 
     /// Packs and writes the next rows of a trace that is too large for a block.
-    pub fn add_piece(
-        &mut self,
-        id: TraceId,
-        rows: &[RunRow<'_>],
-        watch: &mut Stopwatch,
-    ) -> Result<(), StorageError> {
+    pub fn add_piece(&mut self, id: TraceId, rows: &[RunRow<'_>], watch: &mut Stopwatch) -> Result<(), StorageError> {
         let before = watch.enter(Stage::Write);
         let added = self.open.as_mut().map_or(Ok(()), |open| open.writer.add_piece(id, rows));
         watch.enter(before);

@@ -72,8 +72,7 @@ pub fn bucket_width(max_age: Option<Duration>) -> Nanos {
 
 /// Disjoint merges, most useful first: those that spare readers the most segments for the bytes they rewrite.
 pub fn plan(candidates: &[Candidate], now: Nanos, policy: &Policy) -> Vec<Job> {
-    let mut jobs: Vec<_> =
-        groups(candidates, now, policy).into_iter().flat_map(|group| group.jobs(policy)).collect();
+    let mut jobs: Vec<_> = groups(candidates, now, policy).into_iter().flat_map(|group| group.jobs(policy)).collect();
     jobs.sort_by_key(|job| (job.bytes / (job.inputs.len() as u64).saturating_sub(1).max(1), job.inputs.clone()));
     jobs
 }
@@ -161,7 +160,8 @@ impl Group<'_> {
 
 impl Job {
     fn of(segments: &[&Candidate]) -> Self {
-        let sum = |of: fn(&Candidate) -> u64| segments.iter().fold(0u64, |sum, segment| sum.saturating_add(of(segment)));
+        let sum =
+            |of: fn(&Candidate) -> u64| segments.iter().fold(0u64, |sum, segment| sum.saturating_add(of(segment)));
         let inputs = segments.iter().map(|segment| segment.id).collect();
         Self { inputs, bytes: sum(|segment| segment.bytes), rows: sum(|segment| segment.rows) }
     }

@@ -55,6 +55,10 @@ impl CountedDisk {
 }
 
 impl Disk for CountedDisk {
+    fn free(&self, dir: &Path) -> io::Result<u64> {
+        self.disk.free(dir)
+    }
+
     fn create_dir(&self, dir: &Path) -> io::Result<()> {
         self.disk.create_dir(dir)
     }

@@ -1,5 +1,6 @@
 //! Whatever fails, and whenever the machine dies: answered is there once, refused is not there.
 
+mod buffered;
 mod fault_matrix;
 mod history;
 mod kill;
@@ -8,5 +9,7 @@ mod merge_faults;
 mod merging;
 mod old_manifest;
 mod rotation;
+mod sealed;
+mod set_aside;
 #[path = "../support/mod.rs"]
 mod support;

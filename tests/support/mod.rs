@@ -5,9 +5,11 @@
 
 pub mod daemon;
 pub mod fault_disk;
+pub mod gate_disk;
 pub mod grpc;
 pub mod hold_disk;
 pub mod http;
+pub mod poison_disk;
 pub mod spans;
 pub mod stores;
 pub mod traces;

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Default)]
 pub struct Patience {
     attempts: u32,
-    since: Option<Instant>,
+    refused_since: Option<Instant>,
+    silent_since: Option<Instant>,
 }
 
 impl Patience {
@@ -19,19 +20,22 @@ impl Patience {
 
     /// The pause after a refusal, as long as the endpoint asks for where it does; `None`: enough.
     pub fn refused(&mut self, after: Option<Duration>) -> Option<Duration> {
-        self.pause(after, Self::REFUSED)
+        // Whoever refuses is there.
+        self.silent_since = None;
+        let since = *self.refused_since.get_or_insert_with(Instant::now);
+        self.pause(after, since, Self::REFUSED)
     }
 
     /// The pause after no answer. `reached`: there was a connection once.
     pub fn silent(&mut self, reached: bool) -> Option<Duration> {
-        self.pause(None, if reached { Self::LOST } else { Self::NEVER_REACHED })
+        let since = *self.silent_since.get_or_insert_with(Instant::now);
+        self.pause(None, since, if reached { Self::LOST } else { Self::NEVER_REACHED })
     }
 
-    fn pause(&mut self, asked: Option<Duration>, limit: Duration) -> Option<Duration> {
-        let waited = self.since.get_or_insert_with(Instant::now).elapsed();
+    fn pause(&mut self, asked: Option<Duration>, since: Instant, limit: Duration) -> Option<Duration> {
         let pause = asked.unwrap_or(Duration::from_millis(100 << self.attempts.min(6)).min(Duration::from_secs(5)));
         self.attempts += 1;
-        (waited.saturating_add(pause) <= limit).then_some(pause)
+        (since.elapsed().saturating_add(pause) <= limit).then_some(pause)
     }
 }
 
@@ -56,9 +60,17 @@ mod tests {
     #[test]
     fn an_endpoint_that_never_answered_is_given_up_sooner() {
         let enough = |reached| {
-            let mut patience = Patience { attempts: 6, since: Some(Instant::now()) };
+            let mut patience = Patience { attempts: 6, ..Patience::default() };
             patience.silent(reached).is_none()
         };
         assert!(enough(false) && !enough(true));
+    }
+
+    #[test]
+    fn a_long_refusal_is_no_silence() {
+        let long_ago = Instant::now().checked_sub(Duration::from_secs(60)).unwrap();
+        let mut patience = Patience { attempts: 6, refused_since: Some(long_ago), silent_since: Some(long_ago) };
+        assert!(patience.silent(true).is_none());
+        assert!(patience.refused(None).is_some() && patience.silent(true).is_some());
     }
 }

@@ -141,7 +141,7 @@ impl Connection {
     }
 
     fn refused_for_long(&self, words: &str) -> String {
-        format!("{} took nothing for {} s: {words}", self.base(), Patience::REFUSED.as_secs())
+        format!("{} takes nothing within {} s: {words}", self.base(), Patience::REFUSED.as_secs())
     }
 }
 

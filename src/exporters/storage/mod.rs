@@ -1,10 +1,12 @@
 //! `storage`: makes batches durable before they are answered, and lets them be read.
 
 mod config;
+mod profile;
 mod reader;
 mod stores;
 
 pub use config::{Config, Durability, SamplingMode};
+pub use profile::Profile;
 
 use crate::component::factory::{Build, Exporter};
 use crate::component::{
@@ -64,6 +66,7 @@ impl Consumer for Storage {
                 Ok(room) => Ok(Permit::new(Append { id: self.id.clone(), engine, room })),
                 Err(error) => {
                     count(names::EXPORTER_SEND_FAILED_SPANS.name, &self.id, size.spans);
+                    count_refused(&self.id, &error);
                     Err(rejection(error))
                 }
             }
@@ -75,12 +78,19 @@ fn count(metric: &'static str, id: &str, spans: usize) {
     metrics::counter!(metric, "exporter" => id.to_owned()).increment(spans as u64);
 }
 
+fn count_refused(id: &str, error: &AppendError) {
+    if let AppendError::NoRoom(what) = error {
+        let (exporter, reason) = (id.to_owned(), what.label());
+        metrics::counter!(names::STORE_REFUSED.name, "exporter" => exporter, "reason" => reason).increment(1);
+    }
+}
+
 /// Room for a batch, waited for as long as is worth it.
 async fn room(engine: &Engine, size: BatchSize) -> Result<Room, AppendError> {
     let deadline = Instant::now() + DELAY;
     loop {
         let error = match engine.reserve(size.bytes, size.spans) {
-            Err(error @ AppendError::Full(_)) => error,
+            Err(error @ AppendError::NoRoom(_)) => error,
             other => return other,
         };
         let (free, freed) = oneshot::channel::<()>();
@@ -122,7 +132,9 @@ impl SendBatch for Append {
 
 fn rejection(error: AppendError) -> Rejection {
     match error {
+        AppendError::NoRoom(what) => Rejection::busy(what.to_string()),
         AppendError::Full(reason) => Rejection::busy(reason),
+        error @ AppendError::NotSealed => Rejection::busy(error.to_string()),
         AppendError::TooLarge(reason) => Rejection::Invalid(reason),
         AppendError::Closed => Rejection::Closed,
         AppendError::Unknown(reason) => Rejection::Unknown(reason),

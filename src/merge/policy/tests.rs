@@ -149,11 +149,17 @@ fn each_rule_of_the_policy_decides_as_its_name_says() {
             same,
             &[&[1, 2, 3, 4], &[5, 6, 7, 8]],
         ),
-        ("times and sizes at the end of their range", vec![
-            Candidate { received: (0, Nanos::MAX), rows: u64::MAX, ..segment(1, u64::MAX, 0) },
-            Candidate { received: (0, Nanos::MAX), ..segment(2, u64::MAX, 0) },
-            Candidate { received: (0, Nanos::MAX), ..segment(3, u64::MAX, 0) },
-        ], 1, |p| (p.max_rows, p.settle) = (u64::MAX, true), &[&[2, 3]]),
+        (
+            "times and sizes at the end of their range",
+            vec![
+                Candidate { received: (0, Nanos::MAX), rows: u64::MAX, ..segment(1, u64::MAX, 0) },
+                Candidate { received: (0, Nanos::MAX), ..segment(2, u64::MAX, 0) },
+                Candidate { received: (0, Nanos::MAX), ..segment(3, u64::MAX, 0) },
+            ],
+            1,
+            |p| (p.max_rows, p.settle) = (u64::MAX, true),
+            &[&[2, 3]],
+        ),
     ];
     for (name, candidates, now, change, expected) in cases {
         let mut policy = policy();

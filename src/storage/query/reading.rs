@@ -34,8 +34,7 @@ impl<'a> Reading<'a> {
                 Err(error) => fragments.warnings.push(error.to_string()),
             }
         }
-        let unreadable = self.snapshot.unreadable.iter().map(|file| file.why.clone());
-        fragments.warnings.extend(unreadable);
+        fragments.warnings.extend(self.snapshot.missing());
         fragments
     }
 

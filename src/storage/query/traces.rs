@@ -41,7 +41,7 @@ impl<'a> Traces<'a> {
             }
         }
         let directories = snapshot.segments.iter().map(|segment| DirectoryCursor::new(segment)).collect();
-        let warnings = snapshot.unreadable.iter().map(|file| file.why.clone()).collect();
+        let warnings = snapshot.missing().collect();
         Self { reading: Reading::new(snapshot), memory, directories, warnings }
     }
 

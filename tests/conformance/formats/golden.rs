@@ -127,7 +127,8 @@ fn trace(number: u64, spans: Vec<Span>, mark: Mark) -> Trace {
         })
         .collect();
     let cut: Vec<_> = batch.spans().iter().map(|head| cut(batch.span_bytes(head), head)).collect();
-    let fact_rows: Vec<_> = rows.iter().zip(&cut).map(|(row, (_, body))| FactRow { row, bytes: body.len() as u64, service }).collect();
+    let fact_rows: Vec<_> =
+        rows.iter().zip(&cut).map(|(row, (_, body))| FactRow { row, bytes: body.len() as u64, service }).collect();
     let root = root_of(&fact_rows).map_or(&[][..], |root| &cut[root].1);
     let facts = Facts::of(id, &fact_rows, root);
     Trace { id, batch, spans, rows, cut, facts, mark }

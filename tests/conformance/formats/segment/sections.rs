@@ -22,7 +22,7 @@ fn claims(filter: &[u8], id: &[u8; 16]) -> bool {
     let hash = xxh3_64(id);
     let blocks = filter.len() as u64 / 32;
     assert_eq!(filter.len() % 32, 0);
-    let block = ((hash >> 32) * blocks >> 32) as usize * 32;
+    let block = (((hash >> 32) * blocks) >> 32) as usize * 32;
     SALTS.iter().enumerate().all(|(index, salt)| {
         let at = block + index * 4;
         let word = u32::from_le_bytes(filter[at..at + 4].try_into().unwrap());
