@@ -117,7 +117,9 @@ impl Reading {
                 StatusCode::GATEWAY_TIMEOUT,
                 format!("not read within {:?}: ask for less, or raise timeout of the query extension", self.timeout),
             ),
-            ReadError::NotOpen | ReadError::NotYet(_) => Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+            ReadError::NotOpen | ReadError::NotYet(_) => {
+                Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error.to_string())
+            }
             ReadError::Damaged(_) | ReadError::Failed(_) => Refusal::failed(error.to_string()),
         }
     }

@@ -7,6 +7,8 @@ mod full_start;
 mod history;
 mod kill;
 mod log;
+mod merge_faults;
+mod merging;
 mod old_manifest;
 mod pressure;
 mod retention;

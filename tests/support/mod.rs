@@ -7,6 +7,7 @@ pub mod daemon;
 pub mod fault_disk;
 pub mod gate_disk;
 pub mod grpc;
+pub mod hold_disk;
 pub mod http;
 pub mod manual_clock;
 pub mod noise;
@@ -14,6 +15,7 @@ pub mod poison_disk;
 pub mod small_fs;
 pub mod spans;
 pub mod store;
+pub mod stores;
 pub mod traces;
 
 use flate2::read::MultiGzDecoder;
