@@ -65,6 +65,10 @@ impl HoldDisk {
 }
 
 impl Disk for HoldDisk {
+    fn free(&self, dir: &Path) -> io::Result<u64> {
+        self.inner.free(dir)
+    }
+
     fn create(&self, path: &Path, size: u64) -> io::Result<Arc<dyn DiskFile>> {
         self.pass(|state| state.create)?;
         self.inner.create(path, size)
