@@ -162,9 +162,12 @@ fn check_segments(engine: &Engine, traces: &[Trace]) {
     }
 }
 
-fn names(engine: &Engine) -> (BTreeSet<(String, String, i32)>, Vec<(String, u8)>) {
+/// Operations, and attribute keys with their types.
+type AllNames = (BTreeSet<(String, String, i32)>, Vec<(String, u8)>);
+
+fn names(engine: &Engine) -> AllNames {
     let mut all = sluice::storage::segment::Names::default();
-    engine.snapshot().segments.iter().for_each(|segment| all.unite(&*segment.names().unwrap()));
+    engine.snapshot().segments.iter().for_each(|segment| all.unite(&segment.names().unwrap()));
     (all.operations, all.attributes.into_iter().collect())
 }
 
