@@ -94,7 +94,7 @@ impl Load {
         Self { stop, heard, threads }
     }
 
-    /// Listens until so many answers of a kind were heard that were asked for after this call.
+    /// Listens until so many answers of a kind were heard, one after the other, that were asked for after this call.
     fn until(&self, log: &mut Log, what: &str, count: usize, is_it: impl Fn(&Answer) -> bool) {
         let (began, mut seen) = (Instant::now(), 0);
         while seen < count {
@@ -102,18 +102,15 @@ impl Load {
             let Ok((number, sent)) = self.heard.recv_timeout(left) else {
                 panic!("waited in vain for {what}: {seen} of {count}")
             };
-            seen += usize::from(sent.began >= began && is_it(&sent.answer));
+            seen = if sent.began >= began && is_it(&sent.answer) { seen + 1 } else { 0 };
             log.insert(number, sent);
         }
     }
 
+    /// For longer than what is in the log needs to be sealed: then only more room on the disk helps.
     fn until_full(&self, log: &mut Log) {
-        self.until(
-            log,
-            "refusals for want of room on the disk",
-            12,
-            |answer| matches!(answer, Answer::Refused(why) if why.contains("disk.reserve keeps 10.0 MiB")),
-        );
+        let is_full = |answer: &Answer| matches!(answer, Answer::Refused(why) if why.contains("disk.reserve keeps 10.0 MiB"));
+        self.until(log, "refusals for want of room on the disk", 40, is_full);
     }
 
     fn until_taken(&self, log: &mut Log, count: usize) {

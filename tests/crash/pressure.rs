@@ -67,6 +67,8 @@ fn send(engine: &Engine, sender: u64, counts: &Counts, refused: &mpsc::Sender<()
 fn senders_that_are_faster_than_seals_wait_are_refused_and_lose_nothing() {
     let disk = GateDisk::new("/store/segments");
     let engine = Engine::open(options(), Arc::new(disk.clone()), Arc::new(SystemClock)).unwrap();
+    // Goes before the engine does: one that fails must not wait for the gate.
+    let _opens_the_gate = disk.clone();
     let (counts, (refused, refusals)) = (Counts::default(), mpsc::channel());
     std::thread::scope(|scope| {
         for sender in 0..SENDERS {
