@@ -16,9 +16,10 @@ lint: setup
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
 
-# What takes longer than the gate should: a hundred kills of the daemon under load.
+# What takes longer than the gate should: a hundred kills of the daemon under load, and three thousand random histories.
 test-slow: setup
 	SLUICE_KILL_ROUNDS=100 $(CARGO) test --test crash kill -- --nocapture
+	SLUICE_HISTORIES=3000 $(CARGO) test --test crash history -- --nocapture
 
 # A linker, and the two parts of the tool chain that a minimal installation lacks.
 setup:

@@ -60,6 +60,6 @@ mod tests {
     fn client_and_server_of_one_id_and_two_scopes_of_one_id_are_different_spans() {
         assert_eq!(kept(&[(row(1, 2, 5), "a"), (row(1, 3, 6), "a")]), [(1, 2, 5, "a"), (1, 3, 6, "a")]);
         let mixed = [(row(1, 2, 1), "a"), (row(1, 2, 2), "b"), (row(1, 2, 3), "a"), (row(2, 2, 4), "b")];
-        assert_eq!(kept(&mixed), [(1, 2, 2, "b"), (1, 2, 3, "a"), (2, 2, 4, "b")]);
+        assert_eq!(kept(&mixed), [(1, 2, 3, "a"), (1, 2, 2, "b"), (2, 2, 4, "b")], "ties are ordered by scope");
     }
 }

@@ -109,7 +109,8 @@ impl Load {
 
     /// For longer than what is in the log needs to be sealed: then only more room on the disk helps.
     fn until_full(&self, log: &mut Log) {
-        let is_full = |answer: &Answer| matches!(answer, Answer::Refused(why) if why.contains("disk.reserve keeps 10.0 MiB"));
+        let is_full =
+            |answer: &Answer| matches!(answer, Answer::Refused(why) if why.contains("disk.reserve keeps 10.0 MiB"));
         self.until(log, "refusals for want of room on the disk", 40, is_full);
     }
 

@@ -275,7 +275,7 @@ proptest! {
 }
 
 #[test]
-fn a_usual_day_is_rewritten_about_five_times_and_ends_in_a_segment_or_two_a_bucket() {
+fn a_usual_day_is_rewritten_about_five_times_and_ends_in_few_segments_a_bucket() {
     let mut store = Store::new(Policy { max_rows: 1 << 40, ..policy() });
     for half_minute in 0..2 * 60 * 24 {
         let now = HOUR + half_minute * MINUTE / 2;
@@ -286,5 +286,6 @@ fn a_usual_day_is_rewritten_about_five_times_and_ends_in_a_segment_or_two_a_buck
     store.merge_all(60 * HOUR);
     println!("written {} times; {} segments", store.written / store.arrived, store.segments.len());
     assert!(store.written <= 6 * store.arrived, "{} written for {}", store.written, store.arrived);
-    assert!(store.buckets().values().all(|segments| segments.len() <= 2));
+    let most = store.buckets().values().map(Vec::len).max();
+    assert!(most <= Some(3), "{most:?} segments in a bucket");
 }
