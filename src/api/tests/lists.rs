@@ -59,8 +59,8 @@ async fn in_v3_a_kind_that_was_not_said_is_internal() {
     let of_service = |more: &str| format!("/api/v3/operations?service=a%2Fb%20%C3%BC{more}");
     assert_eq!(get(&reader(), &of_service("")).await.body, all);
     let internal = r#"{"operations":[{"name":"","spanKind":"internal"},{"name":"GET /","spanKind":"internal"}]}"#;
-    for name in ["spanKind", "span_kind"] {
-        assert_eq!(get(&reader(), &of_service(&format!("&{name}=internal"))).await.body, internal);
+    for kind in ["spanKind=internal", "span_kind=internal", "spanKind=unspecified"] {
+        assert_eq!(get(&reader(), &of_service(&format!("&{kind}"))).await.body, internal, "{kind}");
     }
     assert_eq!(get(&reader(), "/api/v3/operations?service=other").await.body, r#"{"operations":[]}"#);
 }

@@ -81,6 +81,8 @@ impl TraceReader for Fake {
     }
 }
 
+/// A deadline that only a hang exceeds.
+const HANG: Duration = Duration::from_secs(30);
 const DAMAGE: &str = "segments/7: damaged at byte 12: checksum";
 
 /// One path of every route.
@@ -114,7 +116,8 @@ impl Got {
 async fn ask(reader: &Arc<Fake>, method: Method, path: &str) -> Got {
     let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
     let timeout = if reader.endless { Duration::from_millis(1) } else { Duration::from_secs(60) };
-    let response = super::router(reader.clone(), timeout).oneshot(request).await.unwrap();
+    let answer = super::router(reader.clone(), timeout).oneshot(request);
+    let response = tokio::time::timeout(HANG, answer).await.unwrap_or_else(|_| panic!("{path} hangs")).unwrap();
     let status = response.status().as_u16();
     let warning = response.headers().get("Sluice-Warning").map(|value| value.to_str().unwrap().to_owned());
     let body = response.into_body().collect().await.unwrap().to_bytes();

@@ -9,7 +9,6 @@ use super::answer::{Refusal, Shown, encoded, in_short};
 use super::asked::Asked;
 use super::{Reading, names, value};
 use crate::model::json::encode;
-use crate::model::trace::spans_to_otlp;
 use crate::model::{Answer, Trace, TraceQuery};
 use axum::Router;
 use axum::http::StatusCode;
@@ -100,8 +99,9 @@ fn otlp(answer: Answer<Vec<Trace>>) -> Result<Shown, Refusal> {
     if answer.found.is_empty() {
         return Err(Refusal { warning, ..Refusal::new(StatusCode::NOT_FOUND, "No traces found") });
     }
-    let request: Vec<u8> = answer.found.iter().flat_map(|trace| spans_to_otlp(&trace.spans)).collect();
-    drop(answer);
+    let mut request = Vec::new();
+    // One after the other: what is done with is let go.
+    answer.found.into_iter().for_each(|trace| request.extend_from_slice(&trace.to_otlp()));
     let traces = encode(&request).map_err(|error| Refusal::failed(format!("cannot be put into JSON: {error}")))?;
     Ok(Shown { json: [br#"{"result":"#, &*traces, b"}"].concat(), warning })
 }
