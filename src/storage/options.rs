@@ -13,6 +13,8 @@ pub struct Options {
     /// Most bytes of answered batches not yet in a segment, with their heads.
     pub memtable_max: usize,
     pub seal: SealOptions,
+    /// Most bytes of spans that one read holds.
+    pub query_max: usize,
     /// Bytes of a block before compression; a block is closed at the first run that reaches it.
     pub block_size: usize,
 }
@@ -48,6 +50,7 @@ impl Options {
             wal: WalOptions { max_size: 1 << 30, file_size: 64 << 20, commit_window: Duration::ZERO },
             memtable_max: 128 << 20,
             seal: SealOptions { workers: 2, max_size: 32 << 20, max_spans: 0, max_age: Duration::from_secs(30) },
+            query_max: 256 << 20,
             block_size: 128 << 10,
         }
     }

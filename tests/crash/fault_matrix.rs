@@ -9,7 +9,7 @@ use crate::support::traces;
 use prost::Message;
 use sluice::model::{TraceId, wire};
 use sluice::storage::clock::SystemClock;
-use sluice::storage::query::{Traces, summarize};
+use sluice::storage::query::{Limits, Traces, summarize};
 use sluice::storage::{AppendError, Engine, Options, StorageError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -109,10 +109,14 @@ fn check(disk: &FaultDisk, answers: &Answers, what: &str) {
         assert!(damage.is_empty(), "{what}: start {start}: nothing was damaged, but {damage:?}");
         let snapshot = engine.snapshot();
         let mut found = BTreeMap::new();
-        let mut traces = Traces::new(&snapshot);
-        while let Some(trace) = traces.next_trace() {
+        let mut traces = Traces::new(&snapshot, Limits::NONE).unwrap();
+        while let Some(trace) = traces.next_trace().unwrap() {
             assert_eq!(trace.warnings, Vec::<String>::new(), "{what}: start {start}");
-            assert_eq!(trace, snapshot.trace(trace.id), "{what}: start {start}: both ways to read agree");
+            assert_eq!(
+                trace,
+                snapshot.trace(trace.id, Limits::NONE).unwrap(),
+                "{what}: start {start}: both ways to read agree"
+            );
             found.insert(trace.id, trace);
         }
         assert_eq!(traces.warnings, Vec::<String>::new(), "{what}: start {start}");
@@ -181,8 +185,8 @@ fn a_crash_that_loses_any_one_unsynced_write_loses_no_answered_batch() {
 /// Ids of all traces that a reader sees.
 fn readable(engine: &Engine) -> Vec<TraceId> {
     let snapshot = engine.snapshot();
-    let mut traces = Traces::new(&snapshot);
-    std::iter::from_fn(|| traces.next_fragments()).map(|fragments| fragments.id).collect()
+    let mut traces = Traces::new(&snapshot, Limits::NONE).unwrap();
+    std::iter::from_fn(|| traces.next_fragments().unwrap()).map(|fragments| fragments.id).collect()
 }
 
 #[test]

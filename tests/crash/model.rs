@@ -13,7 +13,7 @@ use proptest::test_runner::Config;
 use prost::Message;
 use sluice::model::Batch;
 use sluice::storage::clock::SystemClock;
-use sluice::storage::query::{Traces, summarize};
+use sluice::storage::query::{Limits, Traces, summarize};
 use sluice::storage::{Engine, Options};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -124,9 +124,9 @@ impl World {
             assert_eq!(self.engine().readable_lsn(), newest, "what is readable is what a snapshot shows");
         }
         let mut found = Model::new();
-        let mut traces = Traces::new(&snapshot);
-        while let Some(trace) = traces.next_trace() {
-            assert_eq!(snapshot.trace(trace.id), trace, "by id and in order");
+        let mut traces = Traces::new(&snapshot, Limits::NONE).unwrap();
+        while let Some(trace) = traces.next_trace().unwrap() {
+            assert_eq!(snapshot.trace(trace.id, Limits::NONE).unwrap(), trace, "by id and in order");
             let number = u64::from_be_bytes(trace.id.0[8..].try_into().unwrap()) - 1;
             let names = names(&trace.to_otlp(), number);
             assert_eq!(names.len(), trace.spans.len(), "a span is shown twice");

@@ -7,7 +7,10 @@ pub mod daemon;
 pub mod fault_disk;
 pub mod grpc;
 pub mod http;
+pub mod plain;
+pub mod questions;
 pub mod spans;
+pub mod store;
 pub mod traces;
 
 use flate2::read::MultiGzDecoder;

@@ -11,6 +11,8 @@ use std::time::Duration;
 /// Room beside the frames that a log file needs: its header page, with a margin.
 const LEAST_LOG_FILE: u64 = 64 << 10;
 const LEAST_MEMTABLE: u64 = 1 << 20;
+/// Below it not even a plain trace could be read.
+const LEAST_READ: u64 = 1 << 20;
 const LEAST_BLOCK: u64 = 4 << 10;
 const GREATEST_BLOCK: u64 = 64 << 20;
 
@@ -25,6 +27,7 @@ pub struct Config {
     pub memtable: Memtable,
     pub seal: Seal,
     pub segment: Segment,
+    pub query: Query,
     pub sampling: Sampling,
     profile: NotYet,
     sealed_timeout: NotYet,
@@ -98,6 +101,13 @@ pub struct Segment {
     merge_codec: NotYet,
 }
 
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Query {
+    /// Most bytes of spans that one read holds. Beyond it the read is refused.
+    pub max_size: ByteSize,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
@@ -144,6 +154,7 @@ impl Default for Config {
             memtable: Memtable::default(),
             seal: Seal::default(),
             segment: Segment::default(),
+            query: Query::default(),
             sampling: Sampling::default(),
             profile: NotYet,
             sealed_timeout: NotYet,
@@ -183,6 +194,12 @@ impl Default for Segment {
     }
 }
 
+impl Default for Query {
+    fn default() -> Self {
+        Self { max_size: ByteSize::mib(256) }
+    }
+}
+
 impl Config {
     /// What is wrong with the values, each with its key.
     pub fn faults(&self) -> Vec<Fault> {
@@ -212,6 +229,8 @@ impl Config {
         let (least, most) = (ByteSize(LEAST_BLOCK), ByteSize(GREATEST_BLOCK));
         let block = self.segment.block_size;
         check((least..=most).contains(&block), "segment::block_size", format!("must be {least} to {most}"));
+        let least = ByteSize(LEAST_READ);
+        check(self.query.max_size >= least, "query::max_size", format!("must be at least {least}"));
         faults
     }
 
@@ -233,6 +252,7 @@ impl Config {
                 max_spans: self.seal.max_spans,
                 max_age: self.seal.max_age,
             },
+            query_max: size(self.query.max_size),
             block_size: size(self.segment.block_size),
         }
     }
@@ -286,6 +306,7 @@ mod tests {
             ("seal: {max_age: 0s}", "seal::max_age"),
             ("seal: {workers: 0}", "seal::workers"),
             ("segment: {block_size: 1KiB}", "segment::block_size"),
+            ("query: {max_size: 1KiB}", "query::max_size"),
             ("directory: ''", "directory"),
             ("sampling: {mode: on}", "sampling::mode"),
         ] {

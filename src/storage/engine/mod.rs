@@ -18,7 +18,7 @@ use crate::storage::codec::crc;
 use crate::storage::disk::{Disk, LockGuard};
 use crate::storage::error::{AppendError, StorageError};
 use crate::storage::files::Layout;
-use crate::storage::memtable::Memtable;
+use crate::storage::memtable::{Memtable, MemtableView};
 use crate::storage::options::Options;
 use crate::storage::segment::Segment;
 use crate::storage::wal::{Hole, Log, Replay};
@@ -383,15 +383,17 @@ impl OpenStore {
     /// Opens a directory and changes nothing in it. What is only in the log is held in memory.
     pub fn open(directory: &std::path::Path, disk: &dyn Disk) -> Result<Self, StorageError> {
         let directory = recovery::open_for_reading(disk, Layout::new(directory))?;
-        let mut entries = Vec::new();
-        let replay =
-            recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| entries.push(entry))?;
-        let found = Found::of(&directory, replay.holes, entries.len() as u64);
+        let (memtable, mut replayed) = (Memtable::default(), 0);
+        let replay = recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| {
+            replayed += 1;
+            memtable.extend([entry]);
+        })?;
+        let found = Found::of(&directory, replay.holes, replayed);
         let snapshot = Snapshot {
             epoch: directory.manifest.epoch,
             segments: Arc::new(directory.segments.clone()),
             unreadable: Arc::new(directory.unreadable.clone()),
-            entries,
+            memory: vec![MemtableView::new(Arc::new(memtable))],
         };
         let log_bytes = replay.bytes;
         Ok(Self { directory, found, snapshot, log_bytes })

@@ -1,7 +1,7 @@
 //! What readers see: segments, frozen memtables and the active one, swapped as a whole.
 
 use crate::storage::manifest::LiveFile;
-use crate::storage::memtable::{Entry, Memtable};
+use crate::storage::memtable::{Memtable, MemtableView};
 use crate::storage::segment::Segment;
 use std::sync::{Arc, RwLock};
 
@@ -29,20 +29,22 @@ pub struct Snapshot {
     pub epoch: u64,
     pub segments: Arc<Vec<Arc<Segment>>>,
     pub unreadable: Arc<Vec<Unreadable>>,
-    /// Everything not yet in a segment, in LSN order.
-    pub(in crate::storage) entries: Vec<Entry>,
+    /// Everything not yet in a segment, oldest first.
+    pub(in crate::storage) memory: Vec<MemtableView>,
 }
 
 impl Snapshot {
     /// The highest LSN of a row in it; `None` where there is none.
     pub fn readable_lsn(&self) -> Option<u64> {
         let sealed = self.segments.iter().map(|segment| segment.footer().lsns.1).max();
-        sealed.max(self.entries.last().map(|entry| entry.lsn))
+        let in_memory = self.memory.iter().filter_map(|memtable| memtable.lsns()).map(|(_, last)| last).max();
+        sealed.max(in_memory)
     }
 
     /// Spans not yet in a segment.
     pub fn memtable_spans(&self) -> u64 {
-        self.entries.iter().map(|entry| entry.batch.spans().len() as u64).sum()
+        let entries = self.memory.iter().flat_map(|memtable| memtable.entries());
+        entries.map(|entry| entry.batch.spans().len() as u64).sum()
     }
 }
 
@@ -70,8 +72,9 @@ impl CurrentView {
 
     pub fn snapshot(&self) -> Snapshot {
         let View { epoch, segments, unreadable, frozen, active } = self.get();
-        let entries = frozen.iter().chain([&active]).flat_map(|memtable| memtable.entries()).collect();
-        Snapshot { epoch, segments, unreadable, entries }
+        // What is added to the active memtable from here on is newer than all of this and not seen.
+        let memory = frozen.into_iter().chain([active]).map(MemtableView::new);
+        Snapshot { epoch, segments, unreadable, memory: memory.filter(|memtable| !memtable.is_empty()).collect() }
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut View) -> T) -> T {

@@ -1,62 +1,41 @@
-//! How much a snapshot holds.
+//! A trace in short.
 
-use super::Traces;
-use crate::model::time::Nanos;
-use crate::storage::Snapshot;
+use super::matching::SpanRef;
+use crate::model::{Trace, TraceId, TraceSummary};
+use crate::storage::segment::Facts;
+use std::collections::BTreeSet;
 
-/// Totals of a snapshot. Duplicates and fragments are counted as readers see them: once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Summary {
-    pub segments: u64,
-    /// Segments with traces that have no verdict.
-    pub unjudged_segments: u64,
-    /// Deliveries not yet in a segment, duplicates included.
-    pub memtable_spans: u64,
-    pub spans: u64,
-    pub traces: u64,
-    /// Bytes of the segments' files.
-    pub segment_bytes: u64,
-    /// Least start and greatest end; `None` where there are no spans.
-    pub times: Option<(Nanos, Nanos)>,
-    /// What could not be read and is not counted.
-    pub warnings: Vec<String>,
-}
-
-/// Counts what a snapshot holds. Reads all directories, and the blocks of traces that have several fragments.
-pub fn summarize(snapshot: &Snapshot) -> Summary {
-    let mut summary = Summary {
-        segments: snapshot.segments.len() as u64,
-        unjudged_segments: snapshot.segments.iter().filter(|segment| segment.footer().unjudged > 0).count() as u64,
-        memtable_spans: snapshot.memtable_spans(),
-        segment_bytes: snapshot.segments.iter().map(|segment| segment.size()).sum(),
-        ..Summary::default()
+/// What the spans of a trace come to.
+pub fn summary_of(trace: &Trace) -> TraceSummary {
+    let spans = || trace.spans.iter().map(SpanRef::from);
+    let services: BTreeSet<_> = spans().map(|span| span.service()).collect();
+    let mut summary = TraceSummary {
+        id: trace.id,
+        start: spans().map(|span| span.row.start).min().unwrap_or_default(),
+        end: spans().map(|span| span.row.end).max().unwrap_or_default(),
+        spans: trace.spans.len() as u64,
+        errors: spans().filter(|span| span.row.status == 2).count() as u64,
+        services: services.into_iter().map(str::to_owned).collect(),
+        ..TraceSummary::default()
     };
-    let mut traces = Traces::new(snapshot);
-    while let Some(fragments) = traces.next_fragments() {
-        let in_memory = fragments.memory.as_ref().is_some_and(|rows| !rows.is_empty());
-        match (fragments.segments.as_slice(), in_memory) {
-            ([(_, entry)], false) => summary.add(entry.facts.rows.into(), (entry.facts.min_start, entry.facts.max_end)),
-            _ => {
-                let trace = traces.assemble(&fragments);
-                let start = trace.spans.iter().map(|span| span.row.start).min();
-                let end = trace.spans.iter().map(|span| span.row.end).max();
-                summary.add(trace.spans.len() as u64, (start.unwrap_or(Nanos::MAX), end.unwrap_or(0)));
-                summary.warnings.extend(trace.warnings);
-            }
-        }
+    let parentless = spans().filter(|span| !span.row.parent.is_valid());
+    if let Some(root) = parentless.min_by_key(|span| (span.row.start, span.row.span_id)) {
+        summary.root_service = root.service().to_owned();
+        summary.root_name = root.name().to_owned();
     }
-    summary.warnings.append(&mut traces.warnings);
     summary
 }
 
-impl Summary {
-    fn add(&mut self, spans: u64, times: (Nanos, Nanos)) {
-        if spans == 0 {
-            return;
-        }
-        let (start, end) = self.times.unwrap_or(times);
-        self.times = Some((start.min(times.0), end.max(times.1)));
-        self.spans += spans;
-        self.traces += 1;
+/// The same of a trace that is in one segment alone, from its directory.
+pub fn summary_of_facts(id: TraceId, facts: &Facts) -> TraceSummary {
+    TraceSummary {
+        id,
+        root_service: facts.root_service.clone(),
+        root_name: facts.root_name.clone(),
+        start: facts.min_start,
+        end: facts.max_end,
+        spans: facts.rows.into(),
+        errors: facts.errors.into(),
+        services: facts.services.clone(),
     }
 }
