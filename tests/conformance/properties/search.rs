@@ -43,7 +43,17 @@ impl std::fmt::Debug for Sent {
     }
 }
 
-/// A request of one span. Few ids, so that spans are sent again, changed or not.
+/// A request of one span.
+fn request(span: Span, scope: &str, service: &str) -> Sent {
+    let scope = InstrumentationScope { name: scope.to_owned(), ..InstrumentationScope::default() };
+    let attributes = (!service.is_empty()).then(|| attribute("service.name", service));
+    let resource = Resource { attributes: attributes.into_iter().collect(), ..Resource::default() };
+    let scope_spans = vec![ScopeSpans { scope: Some(scope), spans: vec![span], ..ScopeSpans::default() }];
+    let resource_spans = vec![ResourceSpans { resource: Some(resource), scope_spans, ..ResourceSpans::default() }];
+    Sent(Request { resource_spans }.encode_to_vec())
+}
+
+/// Few ids, so that spans are sent again, changed or not.
 fn span() -> impl Strategy<Value = Sent> {
     let ids = (1..6u8, 1..4u8, 0..4u8, 2..4i32, select(vec!["", "scope"]));
     let rest = (time(), time(), 0..3i32, select(SERVICES.to_vec()), select(NAMES.to_vec()), 0..3u8);
@@ -60,12 +70,7 @@ fn span() -> impl Strategy<Value = Sent> {
             status: Some(Status { code: status, ..Status::default() }),
             ..Span::default()
         };
-        let scope = InstrumentationScope { name: scope.to_owned(), ..InstrumentationScope::default() };
-        let attributes = (!service.is_empty()).then(|| attribute("service.name", service));
-        let resource = Resource { attributes: attributes.into_iter().collect(), ..Resource::default() };
-        let scope_spans = vec![ScopeSpans { scope: Some(scope), spans: vec![span], ..ScopeSpans::default() }];
-        let resource_spans = vec![ResourceSpans { resource: Some(resource), scope_spans, ..ResourceSpans::default() }];
-        Sent(Request { resource_spans }.encode_to_vec())
+        request(span, scope, service)
     })
 }
 
@@ -111,6 +116,25 @@ fn store(history: &[Vec<Sent>]) -> Engine {
         append(&engine, part.iter().map(|request| &*request.0));
     }
     engine
+}
+
+fn at(trace: u8, id: u8, service: &str, start: u64) -> Sent {
+    let times = Span { start_time_unix_nano: start, end_time_unix_nano: start + 1, ..Span::default() };
+    request(Span { trace_id: vec![trace; 16], span_id: vec![id; 8], ..times }, "", service)
+}
+
+/// Trace 1 has its earliest span sent again with a later start, in a segment where nothing matches: the trace begins at 200 and
+/// not at 100, as the index of its first segment has it, and so comes before trace 2.
+#[test]
+fn a_trace_whose_first_span_was_sent_again_with_a_later_start_comes_in_its_place() {
+    let history = [vec![at(1, 1, "shop", 100), at(1, 2, "shop", 200)], vec![at(1, 1, "cart", 900)], vec![at(2, 1, "shop", 150)]];
+    let engine = store(&history);
+    let window = TraceQuery { start: (None, Some(500)), limit: 1, ..TraceQuery::default() };
+    let service = TraceQuery { service: Some("shop".to_owned()), limit: 1, ..TraceQuery::default() };
+    for query in [window, service] {
+        let found = engine.snapshot().find(&query, Limits::NONE).unwrap().found;
+        assert_eq!(found.iter().map(|trace| (trace.id.0[0], trace.start)).collect::<Vec<_>>(), [(1, 200)], "{query:?}");
+    }
 }
 
 proptest! {
