@@ -1,9 +1,9 @@
 //! Whatever fails, and whenever the machine dies: answered is there once, refused is not there.
 
 mod fault_matrix;
+mod history;
 mod kill;
 mod log;
-mod model;
 mod old_manifest;
 mod rotation;
 #[path = "../support/mod.rs"]

@@ -16,8 +16,22 @@ pub enum Fault {
     Crash,
     /// This operation fails once; a write has written half by then, a sync has lost what it was asked to save.
     Fail,
+    /// The same, because the disk is full.
+    Full,
     /// A write writes half and says so; other operations succeed.
     Short,
+}
+
+impl Fault {
+    /// What a failing operation says (EIO, ENOSPC).
+    fn error(self) -> Option<io::Error> {
+        let code = match self {
+            Self::Fail => 5,
+            Self::Full => 28,
+            Self::Crash | Self::Short => return None,
+        };
+        Some(io::Error::from_raw_os_error(code))
+    }
 }
 
 /// What of the unsynced a crash leaves.
@@ -132,10 +146,8 @@ impl FaultDisk {
 
     /// An operation that either happens as a whole or fails.
     fn whole(&self, what: &str, path: &Path) -> io::Result<MutexGuard<'_, State>> {
-        match self.operation(what, path)? {
-            (_, Some(Fault::Fail)) => Err(io::Error::other("injected failure")),
-            (state, _) => Ok(state),
-        }
+        let (state, fault) = self.operation(what, path)?;
+        fault.and_then(Fault::error).map_or(Ok(state), Err)
     }
 }
 
@@ -247,15 +259,15 @@ impl DiskFile for FaultFile {
         put(&mut inode.live, offset, &bytes);
         let written = bytes.len();
         inode.unsynced.push((number, offset, bytes));
-        if fault == Some(Fault::Fail) { Err(io::Error::other("injected failure")) } else { Ok(written) }
+        fault.and_then(Fault::error).map_or(Ok(written), Err)
     }
 
     fn sync(&self) -> io::Result<()> {
         let (mut state, fault) = self.disk.operation("sync", &self.path)?;
         let inode = &mut state.inodes[self.inode];
         let writes = std::mem::take(&mut inode.unsynced);
-        if fault == Some(Fault::Fail) {
-            return Err(io::Error::other("injected failure"));
+        if let Some(error) = fault.and_then(Fault::error) {
+            return Err(error);
         }
         if inode.durable.len() < inode.live.len() {
             inode.durable.resize(inode.live.len(), 0);

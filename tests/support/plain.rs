@@ -76,7 +76,7 @@ impl Plain {
             let mut known = BTreeSet::new();
             spans.retain(|span| known.insert((span.span_id.clone(), span.kind, span.scope.clone())));
             spans.reverse();
-            spans.sort_by_key(|span| (span.start, span.span_id.clone(), span.kind));
+            spans.sort_by_key(|span| (span.start, span.span_id.clone(), span.kind, span.scope.clone()));
         }
         plain
     }

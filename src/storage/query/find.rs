@@ -19,10 +19,10 @@
 //! read once and in the order in which it lies. So is everything where an index is damaged.
 
 use super::fragments::Fragments;
-use super::heads::{Head, Heads};
+use super::heads::Heads;
 use super::judge::{Verdict, judge};
 use super::limits::{Limits, Stopped};
-use super::matching::{SpanRef, matches};
+use super::matching::matches;
 use super::pages::Pages;
 use super::reading::Reading;
 use super::source::{self, Place, Source};
@@ -81,6 +81,8 @@ struct Search<'a> {
     limits: Limits,
     /// Where a row may match.
     sources: Vec<Source>,
+    /// Those of them some of whose fragments are not gone through.
+    left_out: BTreeSet<Source>,
     reading: Reading<'a>,
     pages: Pages,
     top: Top,
@@ -95,6 +97,7 @@ impl<'a> Search<'a> {
             query,
             limits,
             sources,
+            left_out: BTreeSet::new(),
             reading: Reading::new(snapshot, limits),
             pages: Pages::default(),
             top: Top::new(query.order, query.limit),
@@ -109,7 +112,10 @@ impl<'a> Search<'a> {
             Order::SlowestFirst => u64::MAX,
         };
         let ended = match Heads::new(self.snapshot, &self.sources, self.query.order, most) {
-            Ok(heads) => self.by_index(heads)?,
+            Ok(heads) => {
+                self.left_out.clone_from(&heads.left_out);
+                self.by_index(heads)?
+            }
             Err(_) => Ended::Unhelpful,
         };
         match ended {
@@ -141,7 +147,7 @@ impl<'a> Search<'a> {
         let mut batch = Vec::new();
         while batch.len() < size
             && heads.key().is_some_and(|key| !self.top.is_settled(key))
-            && let Some(Head { place, .. }) = heads.next()?
+            && let Some(place) = heads.next()?
         {
             batch.push(place);
         }
@@ -166,7 +172,7 @@ impl<'a> Search<'a> {
         Ok(batch)
     }
 
-    fn entry(&mut self, segment: usize, ordinal: u64) -> Option<DirectoryEntry> {
+    fn entry(&mut self, segment: usize, ordinal: u32) -> Option<DirectoryEntry> {
         match self.pages.entry(self.snapshot, segment, ordinal) {
             Ok(entry) => entry,
             Err(error) => {
@@ -180,7 +186,7 @@ impl<'a> Search<'a> {
     fn is_unhelpful(&self) -> bool {
         let segments = self.sources.iter().filter_map(|source| source.segment(self.snapshot));
         let all: u64 = segments.map(|segment| segment.page_count() as u64 + segment.footer().blocks).sum();
-        let read = self.pages.read + self.reading.blocks_read;
+        let read = self.pages.read + self.reading.blocks_read();
         read > all / 2
     }
 
@@ -194,36 +200,30 @@ impl<'a> Search<'a> {
         let sources = source::all(self.snapshot);
         let apart = match self.query.order {
             Order::SlowestFirst => sources,
-            Order::NewestFirst => self.out_of_order(&sources),
+            Order::NewestFirst => self.out_of_order(&sources).into_iter().collect(),
         };
         self.walk(&apart, 2)
     }
 
-    /// Sources that may hold a fragment with the newest rows of a trace which is not bounded by its key.
-    fn out_of_order(&self, all: &[Source]) -> Vec<Source> {
+    /// Sources whose traces may have been met too late: where some fragment with newer rows is not gone through, or where it
+    /// is not clear which rows are newer.
+    fn out_of_order(&self, all: &[Source]) -> BTreeSet<Source> {
         let mut found = BTreeSet::new();
-        for (index, &a) in all.iter().enumerate() {
-            for &b in all.get(index + 1..).unwrap_or_default() {
-                if self.is_doubtful(a, b) || self.is_doubtful(b, a) {
-                    found.extend([a, b]);
-                }
+        for (a, b) in all.iter().flat_map(|a| self.sources.iter().map(move |b| (*a, *b))) {
+            let (newer, older) = (a.lsns(self.snapshot), b.lsns(self.snapshot));
+            let unseen = !self.sources.contains(&a) || self.left_out.contains(&a);
+            // A span that counts and matches starts no later than that.
+            let late = unseen && newer.1 >= older.0 && b.latest(self.snapshot) >= self.top.least();
+            if a != b && a.may_share(b, self.snapshot) && late {
+                found.extend([a, b]);
             }
         }
-        found.into_iter().collect()
-    }
-
-    /// Whether rows of `newer`, met late or never, can have taken the place of rows of `older`.
-    fn is_doubtful(&self, newer: Source, older: Source) -> bool {
-        let (new, old) = (newer.lsns(self.snapshot), older.lsns(self.snapshot));
-        let (some, others) = (newer.ids(self.snapshot), older.ids(self.snapshot));
-        let touch = some.0 <= others.1 && others.0 <= some.1;
-        let overlap = new.0 <= old.1 && old.0 <= new.1;
-        touch && new.1 >= old.0 && (overlap || self.leaves_out(newer))
-    }
-
-    /// Whether some fragment here is not among the heads.
-    fn leaves_out(&self, source: Source) -> bool {
-        !self.sources.contains(&source) || self.query.start.1.is_some_and(|most| source.latest(self.snapshot) > most)
+        for (at, a) in all.iter().enumerate() {
+            let behind = all.get(at + 1..).unwrap_or_default();
+            let overlapping = behind.iter().filter(|b| a.overlaps(**b, self.snapshot));
+            overlapping.for_each(|b| found.extend(self.sources.iter().chain([a, b])));
+        }
+        found
     }
 
     /// Looks at the traces that are in this many of the sources at least, in id order.
@@ -324,7 +324,7 @@ impl<'a> Search<'a> {
             other => other?,
         };
         self.warnings.extend(trace.warnings.drain(..));
-        if trace.spans.iter().any(|span| matches(self.query, SpanRef::from(span))) {
+        if trace.spans.iter().any(|span| matches(self.query, span)) {
             self.top.add(summary_of(&trace));
         }
         Ok(())

@@ -1,6 +1,5 @@
 //! Where the parts of a trace are.
 
-use super::ext::SegmentExt;
 use super::limits::{Limits, Stopped};
 use crate::model::TraceId;
 use crate::storage::Snapshot;

@@ -7,35 +7,32 @@ use crate::model::{Order, TraceId};
 use crate::storage::Snapshot;
 use crate::storage::error::StorageError;
 use crate::storage::memtable::MemtableView;
+use crate::storage::segment::{IndexEntry, IndexKind, Segment};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
-/// One fragment. Its key bounds that of its trace; see `find`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Head {
-    pub key: u64,
-    pub place: Place,
-}
-
-/// Holds one head of each segment, and the memtables' heads.
+/// Holds a page of each segment's index, and the memtables' heads.
 pub struct Heads<'a> {
     lists: Vec<List<'a>>,
     next: BinaryHeap<(u64, Reverse<usize>, Place)>,
-}
-
-enum List<'a> {
-    Segment(usize, Box<dyn Iterator<Item = Result<(u64, u64), StorageError>> + 'a>),
-    Memtable(usize, BinaryHeap<(u64, Reverse<TraceId>)>),
+    /// Where fragments are left out.
+    pub left_out: BTreeSet<Source>,
 }
 
 impl<'a> Heads<'a> {
-    /// Heads of fragments that may have a row with a key of at most `most`.
+    /// Fragments are left out where every row has a key above `most`.
     ///
     /// Errors: an index cannot be read.
     pub fn new(snapshot: &'a Snapshot, sources: &[Source], order: Order, most: u64) -> Result<Self, StorageError> {
-        let mut heads = Self { lists: Vec::new(), next: BinaryHeap::new() };
+        let mut heads = Self { lists: Vec::new(), next: BinaryHeap::new(), left_out: BTreeSet::new() };
         for &source in sources {
-            heads.lists.extend(list(snapshot, source, order, most));
+            let list = match source {
+                Source::Segment(index) => snapshot.segments.get(index).map(|segment| List::of_segment(index, segment, order, most)),
+                Source::Memtable(index) => snapshot.memory.get(index).map(|view| Ok(List::of_memtable(index, view, order, most))),
+            };
+            let Some((list, left_out)) = list.transpose()? else { continue };
+            heads.left_out.extend(left_out.then_some(source));
+            heads.lists.push(list);
         }
         for list in 0..heads.lists.len() {
             heads.advance(list)?;
@@ -57,56 +54,112 @@ impl<'a> Heads<'a> {
         self.next.peek().map(|(key, ..)| *key)
     }
 
-    pub fn next(&mut self) -> Result<Option<Head>, StorageError> {
-        let Some((key, Reverse(list), place)) = self.next.pop() else { return Ok(None) };
+    pub fn next(&mut self) -> Result<Option<Place>, StorageError> {
+        let Some((_, Reverse(list), place)) = self.next.pop() else { return Ok(None) };
         self.advance(list)?;
-        Ok(Some(Head { key, place }))
+        Ok(Some(place))
     }
 }
 
-fn list<'a>(snapshot: &'a Snapshot, source: Source, order: Order, most: u64) -> Option<List<'a>> {
-    Some(match source {
-        Source::Segment(index) => {
-            let segment = snapshot.segments.get(index)?;
-            let mut keys = Vec::new();
-            for page in 0..segment.page_count() {
-                for entry in segment.page(page).unwrap_or_default() {
-                    keys.push((key_of(order, entry.facts.min_start, entry.facts.max_end), keys.len() as u64));
-                }
-            }
-            keys.sort_by_key(|(key, _)| Reverse(*key));
-            List::Segment(index, Box::new(keys.into_iter().skip_while(move |(key, _)| *key > most).map(Ok)))
-        }
-        Source::Memtable(index) => {
-            List::Memtable(index, memtable_heads(snapshot.memory.get(index)?, order, most).into())
-        }
-    })
+/// The fragments of one source, greatest key first.
+enum List<'a> {
+    Segment(usize, Index<'a>),
+    Memtable(usize, BinaryHeap<(u64, Reverse<TraceId>)>),
 }
 
-/// Of a trace in memory, which may hold rows that others have taken the place of: the start of its newest row, which stays;
-/// the time between the least start and the greatest end of any.
-fn memtable_heads(view: &MemtableView, order: Order, most: u64) -> Vec<(u64, Reverse<TraceId>)> {
-    view.heads(|head, index| {
-        let key = match order {
-            Order::NewestFirst if head.min_start > most => return None,
-            Order::NewestFirst => index.newest_start(head, view.len())?,
-            Order::SlowestFirst => key_of(order, head.min_start, head.max_end),
-        };
-        Some((key, Reverse(head.id)))
-    })
-}
+impl<'a> List<'a> {
+    /// The list, and whether fragments are left out of it.
+    fn of_segment(index: usize, segment: &'a Segment, order: Order, most: u64) -> Result<(Self, bool), StorageError> {
+        let (list, left_out) = Index::below(segment, order, most)?;
+        Ok((Self::Segment(index, list), left_out))
+    }
 
-impl List<'_> {
+    fn of_memtable(index: usize, view: &MemtableView, order: Order, most: u64) -> (Self, bool) {
+        let all = memtable_heads(view, order);
+        let (heads, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|(_, least)| *least <= most);
+        let heads: Vec<_> = heads.into_iter().map(|(head, _)| head).collect();
+        (Self::Memtable(index, heads.into()), !others.is_empty())
+    }
+
     fn next(&mut self) -> Result<Option<(u64, Place)>, StorageError> {
         match self {
             Self::Segment(segment, index) => {
-                let Some(next) = index.next() else { return Ok(None) };
-                let (key, ordinal) = next?;
-                Ok(Some((key, Place::Segment { segment: *segment, ordinal })))
+                let place = |ordinal| Place::Segment { segment: *segment, ordinal };
+                Ok(index.next()?.map(|IndexEntry { key, ordinal }| (key, place(ordinal))))
             }
             Self::Memtable(memtable, heads) => {
-                Ok(heads.pop().map(|(key, Reverse(id))| (key, Place::Memtable { memtable: *memtable, id })))
+                let place = |id| Place::Memtable { memtable: *memtable, id };
+                Ok(heads.pop().map(|(key, Reverse(id))| (key, place(id))))
             }
         }
+    }
+}
+
+/// Key and id of each trace in a memtable, and the least key that a row of it has.
+///
+/// A memtable holds rows that others have taken the place of. Of all rows of a trace the newest stays for sure, so the
+/// trace begins no later than that; and it takes no longer than from the least start to the greatest end of any.
+fn memtable_heads(view: &MemtableView, order: Order) -> Vec<((u64, Reverse<TraceId>), u64)> {
+    view.heads(|head, index| {
+        let (key, least) = match order {
+            Order::NewestFirst => (index.newest_start(head, view.len())?, head.min_start),
+            Order::SlowestFirst => (key_of(order, head.min_start, head.max_end), 0),
+        };
+        Some(((key, Reverse(head.id)), least))
+    })
+}
+
+/// A segment's index, from some place on.
+struct Index<'a> {
+    segment: &'a Segment,
+    kind: IndexKind,
+    next_page: usize,
+    entries: std::vec::IntoIter<IndexEntry>,
+}
+
+impl<'a> Index<'a> {
+    /// Entries with keys up to `most`, and whether there are others.
+    fn below(segment: &'a Segment, order: Order, most: u64) -> Result<(Self, bool), StorageError> {
+        let kind = match order {
+            Order::NewestFirst => IndexKind::StartTime,
+            Order::SlowestFirst => IndexKind::Latency,
+        };
+        let mut index = Self { segment, kind, next_page: 0, entries: Vec::new().into_iter() };
+        if segment.index_pages(kind) == 0 && segment.footer().traces > 0 {
+            return Err(StorageError::damaged(segment.path(), segment.size(), "an index is missing"));
+        }
+        let top = segment.index_page(kind, 0)?.first().map_or(0, |entry| entry.key);
+        if top <= most {
+            return Ok((index, false));
+        }
+        index.next_page = index.last_page_above(most)?;
+        index.fill()?;
+        let below = index.entries.as_slice().partition_point(|entry| entry.key > most);
+        index.entries.by_ref().take(below).for_each(drop);
+        Ok((index, true))
+    }
+
+    /// The last page that begins with a greater key; the first one does.
+    fn last_page_above(&self, most: u64) -> Result<usize, StorageError> {
+        let (mut above, mut end) = (0, self.segment.index_pages(self.kind));
+        while end - above > 1 {
+            let middle = above + (end - above) / 2;
+            let first = self.segment.index_page(self.kind, middle)?.first().map_or(0, |entry| entry.key);
+            if first > most { above = middle } else { end = middle }
+        }
+        Ok(above)
+    }
+
+    fn fill(&mut self) -> Result<(), StorageError> {
+        while self.entries.as_slice().is_empty() && self.next_page < self.segment.index_pages(self.kind) {
+            self.entries = self.segment.index_page(self.kind, self.next_page)?.into_iter();
+            self.next_page += 1;
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Result<Option<IndexEntry>, StorageError> {
+        self.fill()?;
+        Ok(self.entries.next())
     }
 }

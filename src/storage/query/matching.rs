@@ -33,7 +33,8 @@ impl<'a> SpanRef<'a> {
 }
 
 /// Whether this span meets every condition of the query.
-pub fn matches(query: &TraceQuery, span: SpanRef<'_>) -> bool {
+pub fn matches<'a>(query: &TraceQuery, span: impl Into<SpanRef<'a>>) -> bool {
+    let span = span.into();
     keys_match(query, span.row)
         && query.service.as_deref().is_none_or(|name| span.service() == name)
         && query.operation.as_deref().is_none_or(|name| span.name() == name)

@@ -3,7 +3,6 @@
 //! Fragments from memory and segments are put together, duplicates collapsed, rows ordered: the answer does not depend
 //! on where rows lie. What is damaged is left out and said.
 
-mod ext;
 mod find;
 mod fragments;
 mod heads;
@@ -12,6 +11,7 @@ mod limits;
 mod matching;
 mod names;
 mod pages;
+mod parts;
 mod reading;
 mod source;
 mod summary;

@@ -3,7 +3,6 @@
 use crate::storage::Snapshot;
 use crate::storage::error::StorageError;
 use crate::storage::segment::DirectoryEntry;
-use crate::storage::segment::directory::PAGE_ENTRIES;
 use std::collections::HashMap;
 
 /// Remembers the last page of each segment: whoever asks in ascending order reads each page once.
@@ -23,18 +22,17 @@ impl Pages {
         &mut self,
         snapshot: &Snapshot,
         segment: usize,
-        ordinal: u64,
+        ordinal: u32,
     ) -> Result<Option<DirectoryEntry>, StorageError> {
-        let (page, at) = ((ordinal / PAGE_ENTRIES as u64) as usize, (ordinal % PAGE_ENTRIES as u64) as usize);
+        let Some(file) = snapshot.segments.get(segment) else { return Ok(None) };
+        let (page, place) = file.place_of(ordinal);
         if self.last.get(&segment).is_none_or(|(last, _)| *last != page) {
-            let Some(segment_file) = snapshot.segments.get(segment) else { return Ok(None) };
-            self.read += 1;
-            let entries = segment_file.page(page)?;
             if self.last.len() >= MOST {
                 self.last.clear();
             }
-            self.last.insert(segment, (page, entries));
+            self.read += 1;
+            self.last.insert(segment, (page, file.page(page)?));
         }
-        Ok(self.last.get(&segment).and_then(|(_, entries)| entries.get(at)).cloned())
+        Ok(self.last.get(&segment).and_then(|(_, entries)| entries.get(place)).cloned())
     }
 }

@@ -3,37 +3,39 @@
 use super::fragments::{Fragments, InMemory};
 use super::limits::{Limits, Stopped};
 use super::matching::SpanRef;
+use super::parts::{Parts, Tables};
 use crate::model::wire::read;
 use crate::model::{Row, StoredSpan, Trace, TraceId};
 use crate::storage::Snapshot;
 use crate::storage::collapse::collapse;
-use crate::storage::error::StorageError;
 use crate::storage::memtable::Entry;
+use crate::storage::segment::DirectoryEntry;
 use crate::storage::segment::block::{Block, BlockRow};
-use crate::storage::segment::table::Table;
-use crate::storage::segment::{DirectoryEntry, Segment};
 use bytes::Bytes;
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::path::Path;
 
+/// Most bytes of blocks and tables that are remembered.
+const MOST_PARTS: usize = 256 << 20;
 /// What a span is counted as beside its bytes.
 const OVERHEAD: usize = size_of::<StoredSpan>() + 96;
 
-/// Reads from one snapshot. Remembers the tables and the last block of each segment, for neighbours are asked for next.
+/// Reads from one snapshot.
 pub struct Reading<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) limits: Limits,
-    tables: HashMap<usize, Arc<(Table, Table)>>,
-    blocks: HashMap<usize, (u32, Arc<Block>)>,
-    /// How many blocks were read so far.
-    pub blocks_read: u64,
+    parts: Parts,
     /// Bytes of spans that those who asked still hold.
     held: usize,
 }
 
 impl<'a> Reading<'a> {
     pub fn new(snapshot: &'a Snapshot, limits: Limits) -> Self {
-        Self { snapshot, limits, tables: HashMap::new(), blocks: HashMap::new(), blocks_read: 0, held: 0 }
+        Self { snapshot, limits, parts: Parts::new(limits.bytes.min(MOST_PARTS)), held: 0 }
+    }
+
+    /// How many blocks were read so far.
+    pub fn blocks_read(&self) -> u64 {
+        self.parts.read
     }
 
     /// Where the parts of a trace are.
@@ -122,7 +124,7 @@ impl<'a> Reading<'a> {
         segment: usize,
         entry: &DirectoryEntry,
         warnings: &mut Vec<String>,
-        wanted: impl Fn(SpanRef<'_>) -> bool,
+        mut wanted: impl FnMut(SpanRef<'_>) -> bool,
     ) -> Result<bool, Stopped> {
         let mut found = false;
         self.each_row(segment, entry, warnings, &mut |block, row, resource, scope| {
@@ -135,18 +137,19 @@ impl<'a> Reading<'a> {
     /// Gives the rows of a run that can be read, block by block, until `row` says that it is enough.
     fn each_row(
         &mut self,
-        index: usize,
+        segment: usize,
         entry: &DirectoryEntry,
         warnings: &mut Vec<String>,
-        row: &mut dyn FnMut(&Block, &BlockRow, &Bytes, &Bytes) -> bool,
+        row: &mut RowSink<'_>,
     ) -> Result<(), Stopped> {
-        let Some(segment) = self.snapshot.segments.get(index).cloned() else { return Ok(()) };
+        let Some(file) = self.snapshot.segments.get(segment) else { return Ok(()) };
         for block in entry.block..entry.block.saturating_add(entry.blocks) {
             self.limits.check()?;
-            let piece = self.block(index, &segment, block).and_then(|block| Ok((block, self.tables(index, &segment)?)));
-            match piece {
-                Ok((block, tables)) => {
-                    if !rows_of_run(&segment, &block, &tables, entry.trace_id, warnings, row) {
+            let Self { parts, snapshot, .. } = self;
+            match parts.block(snapshot, segment, block) {
+                Ok(block) => {
+                    let tables = parts.tables(snapshot, segment);
+                    if !rows_of_run(file.path(), &block, &tables, entry.trace_id, warnings, row) {
                         return Ok(());
                     }
                 }
@@ -155,57 +158,38 @@ impl<'a> Reading<'a> {
         }
         Ok(())
     }
-
-    fn block(&mut self, index: usize, segment: &Segment, block: u32) -> Result<Arc<Block>, StorageError> {
-        if let Some((_, known)) = self.blocks.get(&index).filter(|(known, _)| *known == block) {
-            return Ok(known.clone());
-        }
-        self.blocks_read += 1;
-        let read = Arc::new(segment.block(block)?);
-        self.blocks.insert(index, (block, read.clone()));
-        Ok(read)
-    }
-
-    fn tables(&mut self, index: usize, segment: &Segment) -> Result<Arc<(Table, Table)>, StorageError> {
-        if let Some(known) = self.tables.get(&index) {
-            return Ok(known.clone());
-        }
-        let read = Arc::new((segment.resources()?, segment.scopes()?));
-        self.tables.insert(index, read.clone());
-        Ok(read)
-    }
 }
 
-/// Gives the rows of a run in one block; `false` when it was enough.
+/// Takes a row with its resource and scope; `false` says that it is enough.
+type RowSink<'a> = dyn FnMut(&Block, &BlockRow, &Bytes, &Bytes) -> bool + 'a;
+
+/// Gives the rows of a run in one block; `false` when it was enough. Rows whose resource or scope is lost are left out.
 fn rows_of_run(
-    segment: &Segment,
+    path: &Path,
     block: &Block,
-    (resources, scopes): &(Table, Table),
+    tables: &Tables,
     id: TraceId,
     warnings: &mut Vec<String>,
-    give: &mut dyn FnMut(&Block, &BlockRow, &Bytes, &Bytes) -> bool,
+    give: &mut RowSink<'_>,
 ) -> bool {
-    let missing =
-        |what: &str| StorageError::damaged(segment.path(), 0, format!("{what} of trace {id} is missing")).to_string();
+    let missing = |what: &str| format!("{}: {what} of trace {id} is missing", path.display());
     let Some(run) = block.run(id) else {
         warnings.push(missing("a run"));
         return true;
     };
     let mut lost = 0;
     for row in block.rows.get(run.rows.clone()).unwrap_or_default() {
-        let resource = block.resources.get(row.resource as usize).and_then(|hash| resources.get(hash));
-        let scope = block.scopes.get(row.scope as usize).and_then(|hash| scopes.get(hash));
-        match (resource, scope) {
-            (Some(resource), Some(scope)) => {
-                if !give(block, row, resource, scope) {
-                    return false;
-                }
-            }
-            _ => lost += 1,
+        let resource = block.resources.get(row.resource as usize).and_then(|hash| tables.resources.get(hash));
+        let scope = block.scopes.get(row.scope as usize).and_then(|hash| tables.scopes.get(hash));
+        match resource.zip(scope) {
+            Some((resource, scope)) if !give(block, row, resource, scope) => return false,
+            Some(_) => {}
+            None => lost += 1,
         }
     }
     if lost > 0 {
-        warnings.push(missing(&format!("the resource or scope of {lost} spans")));
+        warnings.extend(tables.damage.iter().cloned());
+        warnings.push(missing(&format!("resource or scope of {lost} spans")));
     }
     true
 }

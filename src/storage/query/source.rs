@@ -5,6 +5,7 @@ use crate::model::time::Nanos;
 use crate::model::{Order, TraceId, TraceQuery};
 use crate::storage::Snapshot;
 use crate::storage::segment::Segment;
+use crate::storage::segment::names::ServiceOperation;
 
 /// A segment or memtable of a snapshot, by its index among those.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,7 +17,7 @@ pub enum Source {
 /// Where a fragment is: by its ordinal in the segment's directory, or by its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    Segment { segment: usize, ordinal: u64 },
+    Segment { segment: usize, ordinal: u32 },
     Memtable { memtable: usize, id: TraceId },
 }
 
@@ -47,9 +48,21 @@ impl Source {
         }
     }
 
-    /// No fragment here begins later.
-    pub fn latest(self, _snapshot: &Snapshot) -> Nanos {
-        Nanos::MAX
+    /// No row here starts later.
+    pub fn latest(self, snapshot: &Snapshot) -> Nanos {
+        self.segment(snapshot).map_or(Nanos::MAX, |segment| segment.footer().times.1)
+    }
+
+    /// Whether a trace may be in both.
+    pub fn may_share(self, other: Self, snapshot: &Snapshot) -> bool {
+        let (a, b) = (self.ids(snapshot), other.ids(snapshot));
+        a.0 <= b.1 && b.0 <= a.1
+    }
+
+    /// Whether some rows here may be newer, and some older, than rows there of the same trace.
+    pub fn overlaps(self, other: Self, snapshot: &Snapshot) -> bool {
+        let (a, b) = (self.lsns(snapshot), other.lsns(snapshot));
+        a.0 <= b.1 && b.0 <= a.1 && self.may_share(other, snapshot)
     }
 
     /// Lowest and highest LSN of its rows.
@@ -73,7 +86,26 @@ impl Source {
 }
 
 fn segment_may_match(segment: &Segment, query: &TraceQuery) -> bool {
-    let (from, to) = segment.footer().times;
-    query.start.1.is_none_or(|latest| from <= latest)
-        && query.duration.0.is_none_or(|least| key_of(Order::SlowestFirst, from, to) >= least)
+    let (first, last) = segment.footer().times;
+    query.start.0.is_none_or(|from| last >= from)
+        && query.start.1.is_none_or(|to| first <= to)
+        && query.duration.0.is_none_or(|least| key_of(Order::SlowestFirst, first, last) >= least)
+        && names_may_match(segment, query)
+}
+
+fn names_may_match(segment: &Segment, query: &TraceQuery) -> bool {
+    let named = query.service.is_some() || query.operation.is_some() || query.kind.is_some();
+    if !named && query.attributes.is_empty() {
+        return true;
+    }
+    // Damaged names, or names of which some were left out, rule nothing out.
+    let Some(names) = segment.names().ok().filter(|names| !names.cut) else { return true };
+    names.operations.iter().any(|operation| is_asked_for(operation, query))
+        && query.attributes.iter().all(|(key, _)| names.attributes.contains_key(key))
+}
+
+fn is_asked_for((service, name, kind): &ServiceOperation, query: &TraceQuery) -> bool {
+    query.service.as_ref().is_none_or(|asked| asked == service)
+        && query.operation.as_ref().is_none_or(|asked| asked == name)
+        && query.kind.is_none_or(|asked| asked == *kind)
 }

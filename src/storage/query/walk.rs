@@ -1,6 +1,5 @@
 //! Goes through the traces of several segments and memtables in id order: a merge of their sorted lists of ids.
 
-use super::ext::SegmentExt;
 use super::limits::{Limits, Stopped};
 use super::source::{Place, Source};
 use crate::model::TraceId;
@@ -64,7 +63,7 @@ impl<'a> Walk<'a> {
 
 /// The ids of one source, ascending.
 enum Ids<'a> {
-    Segment { segment: &'a Segment, index: usize, next_page: usize, ids: std::vec::IntoIter<TraceId>, given: u64 },
+    Segment { segment: &'a Segment, index: usize, next_page: usize, ids: std::vec::IntoIter<TraceId>, given: u32 },
     Memtable { index: usize, ids: std::vec::IntoIter<TraceId> },
 }
 
@@ -95,7 +94,7 @@ impl<'a> Ids<'a> {
             Self::Segment { segment, next_page, ids, given, .. } => {
                 while ids.as_slice().is_empty() && *next_page < segment.page_count() {
                     limits.check()?;
-                    *given = (*next_page * PAGE_ENTRIES) as u64;
+                    *given = (*next_page * PAGE_ENTRIES) as u32;
                     match segment.page_ids(*next_page) {
                         Ok(page) => *ids = page.into_iter(),
                         Err(error) => warnings.push(error.to_string()),

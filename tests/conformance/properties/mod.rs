@@ -3,7 +3,6 @@
 mod bytes;
 mod keys;
 mod log;
-mod search;
 mod store;
 mod wire;
 

@@ -1,10 +1,10 @@
 //! A search finds exactly what a look at every span finds, wherever the rows lie: traces in several segments and memtables,
 //! spans sent again as they were or changed, times that make no sense.
 
-use crate::support::fault_disk::FaultDisk;
-use crate::support::plain::Plain;
-use crate::support::store::{append, open};
-use crate::support::traces::attribute;
+use crate::shared::fault_disk::FaultDisk;
+use crate::shared::plain::Plain;
+use crate::shared::store::{append, open};
+use crate::shared::traces::attribute;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest as Request;
 use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
 use opentelemetry_proto::tonic::resource::v1::Resource;
