@@ -1,5 +1,6 @@
 //! The same question gives the same answer wherever the rows lie: in memory, in segments, after a start.
 
+mod damage;
 mod random;
 mod search;
 

@@ -24,9 +24,9 @@ use super::judge::{Verdict, judge};
 use super::limits::{Limits, Stopped};
 use super::matching::matches;
 use super::pages::Pages;
-use super::reading::Reading;
+use super::reading::{Reading, RowRef};
 use super::source::{self, Place, Source};
-use super::summary::{summary_of, summary_of_facts};
+use super::summary::{summary_of_facts, summary_of_rows};
 use super::top::{Top, key_of};
 use super::walk::Walk;
 use crate::model::{Answer, Order, Trace, TraceId, TraceQuery, TraceSummary};
@@ -256,7 +256,7 @@ impl<'a> Search<'a> {
 
     /// Adds a trace if it matches and belongs to the best.
     fn consider(&mut self, id: TraceId, known: Vec<(usize, DirectoryEntry)>) -> Result<(), Stopped> {
-        let fragments = Fragments::find(self.snapshot, id, known, &self.limits)?;
+        let fragments = Fragments::find(self.snapshot, id, known, &mut self.pages, &self.limits)?;
         self.warnings.extend(fragments.warnings.iter().cloned());
         match fragments.only() {
             Some((segment, entry)) => self.consider_fragment(*segment, entry),
@@ -316,16 +316,17 @@ impl<'a> Search<'a> {
     /// A trace with several fragments, or with duplicates that memory holds: all its rows are put together.
     fn consider_rows(&mut self, fragments: &Fragments) -> Result<(), Stopped> {
         self.reading.let_go();
-        let mut trace = match self.reading.assemble(fragments) {
+        let mut warnings = Vec::new();
+        let rows = match self.reading.gather(fragments, &mut warnings) {
             Err(too_large @ Stopped::TooLarge(_)) => {
                 self.warnings.insert(format!("trace {} was left out: {too_large}", fragments.id));
                 return Ok(());
             }
             other => other?,
         };
-        self.warnings.extend(trace.warnings.drain(..));
-        if trace.spans.iter().any(|span| matches(self.query, span)) {
-            self.top.add(summary_of(&trace));
+        self.warnings.extend(warnings);
+        if rows.iter().any(|row| matches(self.query, row.span())) {
+            self.top.add(summary_of_rows(fragments.id, rows.iter().map(RowRef::span)));
         }
         Ok(())
     }

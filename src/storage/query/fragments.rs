@@ -1,6 +1,7 @@
 //! Where the parts of a trace are.
 
 use super::limits::{Limits, Stopped};
+use super::pages::Pages;
 use crate::model::TraceId;
 use crate::storage::Snapshot;
 use crate::storage::segment::DirectoryEntry;
@@ -35,17 +36,15 @@ impl Fragments {
         snapshot: &Snapshot,
         id: TraceId,
         known: Vec<(usize, DirectoryEntry)>,
+        pages: &mut Pages,
         limits: &Limits,
     ) -> Result<Self, Stopped> {
+        limits.check()?;
         let found: Vec<_> = known.iter().map(|(segment, _)| *segment).collect();
         let mut fragments = Self { segments: known, ..Self::new(id) };
-        for (index, segment) in snapshot.segments.iter().enumerate() {
-            if found.contains(&index) || !segment.may_hold(id) {
-                continue;
-            }
-            limits.check()?;
-            match segment.find(id) {
-                Ok(entry) => fragments.segments.extend(entry.map(|entry| (index, entry))),
+        for segment in (0..snapshot.segments.len()).filter(|segment| !found.contains(segment)) {
+            match pages.find(snapshot, segment, id) {
+                Ok(entry) => fragments.segments.extend(entry.map(|entry| (segment, entry))),
                 Err(error) => fragments.warnings.push(error.to_string()),
             }
         }

@@ -3,8 +3,9 @@
 use super::fragments::{Fragments, InMemory};
 use super::limits::{Limits, Stopped};
 use super::matching::SpanRef;
+use super::pages::Pages;
 use super::parts::{Parts, Tables};
-use crate::model::wire::read;
+use crate::model::wire::{SpanHead, read};
 use crate::model::{Row, StoredSpan, Trace, TraceId};
 use crate::storage::Snapshot;
 use crate::storage::collapse::collapse;
@@ -13,6 +14,7 @@ use crate::storage::segment::DirectoryEntry;
 use crate::storage::segment::block::{Block, BlockRow};
 use bytes::Bytes;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Most bytes of blocks and tables that are remembered.
 const MOST_PARTS: usize = 256 << 20;
@@ -24,13 +26,14 @@ pub struct Reading<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) limits: Limits,
     parts: Parts,
+    pages: Pages,
     /// Bytes of spans that those who asked still hold.
     held: usize,
 }
 
 impl<'a> Reading<'a> {
     pub fn new(snapshot: &'a Snapshot, limits: Limits) -> Self {
-        Self { snapshot, limits, parts: Parts::new(limits.bytes.min(MOST_PARTS)), held: 0 }
+        Self { snapshot, limits, parts: Parts::new(limits.bytes.min(MOST_PARTS)), pages: Pages::default(), held: 0 }
     }
 
     /// How many blocks were read so far.
@@ -40,7 +43,7 @@ impl<'a> Reading<'a> {
 
     /// Where the parts of a trace are.
     pub fn find(&mut self, id: TraceId) -> Result<Fragments, Stopped> {
-        Fragments::find(self.snapshot, id, Vec::new(), &self.limits)
+        Fragments::find(self.snapshot, id, Vec::new(), &mut self.pages, &self.limits)
     }
 
     /// Spans given so far are no longer held.
@@ -66,39 +69,61 @@ impl<'a> Reading<'a> {
         Ok(trace)
     }
 
+    /// The same without copying what lies in blocks and batches.
+    pub fn gather(&mut self, fragments: &Fragments, warnings: &mut Vec<String>) -> Result<Vec<RowRef<'a>>, Stopped> {
+        let mut rows = Vec::new();
+        for memory in &fragments.memory {
+            rows.extend(self.rows_in_memory(memory).map(|(row, entry, head)| RowRef::Memory(row, entry, head)));
+        }
+        for (segment, entry) in &fragments.segments {
+            let mut bytes = 0usize;
+            self.each_row(*segment, entry, warnings, &mut |block, row, resource, scope| {
+                bytes = bytes.saturating_add(block.body(row).len() + OVERHEAD);
+                rows.push(RowRef::Segment(block.clone(), row.clone(), resource.clone(), scope.clone()));
+                true
+            })?;
+            self.hold(bytes)?;
+        }
+        collapse(&mut rows, RowRef::row, |row| read::scope_name(row.span().scope));
+        Ok(rows)
+    }
+
+    fn rows_in_memory(&self, memory: &InMemory) -> impl Iterator<Item = (Row, &'a Entry, &'a SpanHead)> {
+        let view = self.snapshot.memory.get(memory.memtable);
+        let view = view.into_iter();
+        view.flat_map(move |view| memory.rows.iter().filter_map(|&at| view.row(at)))
+    }
+
     fn add_rows(&mut self, memory: &InMemory, spans: &mut Vec<StoredSpan>) -> Result<(), Stopped> {
         // Rows of a batch mostly share their resource, which is copied once then.
-        let mut last = (u32::MAX, u32::MAX, Bytes::new());
-        let Some(view) = self.snapshot.memory.get(memory.memtable) else { return Ok(()) };
-        for &at in &memory.rows {
-            let Some((row, entry, head)) = view.row(at) else { continue };
-            if (last.0, last.1) != (at.0, head.resource) {
-                last = (at.0, head.resource, Bytes::copy_from_slice(entry.batch.resource(head.resource)));
-                self.hold(last.2.len())?;
-            }
+        let mut last: Option<(&Entry, u32, Bytes)> = None;
+        for (row, entry, head) in self.rows_in_memory(memory).collect::<Vec<_>>() {
+            let known = last.take().filter(|(of, resource, _)| std::ptr::eq(*of, entry) && *resource == head.resource);
+            let resource = match known {
+                Some((.., resource)) => resource,
+                None => {
+                    let copy = Bytes::copy_from_slice(entry.batch.resource(head.resource));
+                    self.hold(copy.len())?;
+                    copy
+                }
+            };
+            last = Some((entry, head.resource, resource.clone()));
             let scope = Bytes::copy_from_slice(entry.batch.scope(head.scope));
             let span = Bytes::copy_from_slice(entry.batch.span_bytes(head));
             self.hold(scope.len() + span.len() + OVERHEAD)?;
-            spans.push(StoredSpan { row, resource: last.2.clone(), scope, span });
+            spans.push(StoredSpan { row, resource, scope, span });
         }
         Ok(())
     }
 
     /// Whether some row in a memtable is as asked, duplicates left aside.
     pub fn some_row_in_memory(&self, memory: &InMemory, wanted: impl Fn(SpanRef<'_>) -> bool) -> bool {
-        let Some(view) = self.snapshot.memory.get(memory.memtable) else { return false };
-        let mut rows = memory.rows.iter().filter_map(|&at| view.row(at));
-        rows.any(|(row, Entry { batch, .. }, head)| {
-            let (resource, scope) = (batch.resource(head.resource), batch.scope(head.scope));
-            wanted(SpanRef { row: &row, resource, scope, span: batch.span_bytes(head) })
-        })
+        self.rows_in_memory(memory).any(|(row, entry, head)| wanted(in_batch(&row, entry, head)))
     }
 
     /// The keys of rows in a memtable.
     pub fn keys_in_memory(&self, memory: &InMemory) -> impl Iterator<Item = Row> {
-        let view = self.snapshot.memory.get(memory.memtable);
-        let rows = view.into_iter().flat_map(|view| memory.rows.iter().filter_map(|&at| view.row(at)));
-        rows.map(|(row, ..)| row)
+        self.rows_in_memory(memory).map(|(row, ..)| row)
     }
 
     fn add_run(&mut self, segment: usize, entry: &DirectoryEntry, trace: &mut Trace) -> Result<(), Stopped> {
@@ -160,13 +185,43 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// A row where it lies.
+pub enum RowRef<'a> {
+    Memory(Row, &'a Entry, &'a SpanHead),
+    /// With its resource and scope.
+    Segment(Arc<Block>, BlockRow, Bytes, Bytes),
+}
+
+impl RowRef<'_> {
+    pub fn row(&self) -> &Row {
+        match self {
+            Self::Memory(row, ..) => row,
+            Self::Segment(_, row, ..) => &row.row,
+        }
+    }
+
+    pub fn span(&self) -> SpanRef<'_> {
+        match self {
+            Self::Memory(row, entry, head) => in_batch(row, entry, head),
+            Self::Segment(block, row, resource, scope) => {
+                SpanRef { row: &row.row, resource, scope, span: block.body(row) }
+            }
+        }
+    }
+}
+
+fn in_batch<'a>(row: &'a Row, entry: &'a Entry, head: &'a SpanHead) -> SpanRef<'a> {
+    let batch = &entry.batch;
+    SpanRef { row, resource: batch.resource(head.resource), scope: batch.scope(head.scope), span: batch.span_bytes(head) }
+}
+
 /// Takes a row with its resource and scope; `false` says that it is enough.
-type RowSink<'a> = dyn FnMut(&Block, &BlockRow, &Bytes, &Bytes) -> bool + 'a;
+type RowSink<'a> = dyn FnMut(&Arc<Block>, &BlockRow, &Bytes, &Bytes) -> bool + 'a;
 
 /// Gives the rows of a run in one block; `false` when it was enough. Rows whose resource or scope is lost are left out.
 fn rows_of_run(
     path: &Path,
-    block: &Block,
+    block: &Arc<Block>,
     tables: &Tables,
     id: TraceId,
     warnings: &mut Vec<String>,

@@ -5,24 +5,32 @@ use crate::model::{Trace, TraceId, TraceSummary};
 use crate::storage::segment::Facts;
 use std::collections::BTreeSet;
 
+/// OTLP status code of an error.
+const ERROR: i32 = 2;
+
 /// What the spans of a trace come to.
 pub fn summary_of(trace: &Trace) -> TraceSummary {
-    let spans = || trace.spans.iter().map(SpanRef::from);
-    let services: BTreeSet<_> = spans().map(|span| span.service()).collect();
-    let mut summary = TraceSummary {
-        id: trace.id,
-        start: spans().map(|span| span.row.start).min().unwrap_or_default(),
-        end: spans().map(|span| span.row.end).max().unwrap_or_default(),
-        spans: trace.spans.len() as u64,
-        errors: spans().filter(|span| span.row.status == 2).count() as u64,
-        services: services.into_iter().map(str::to_owned).collect(),
-        ..TraceSummary::default()
-    };
-    let parentless = spans().filter(|span| !span.row.parent.is_valid());
-    if let Some(root) = parentless.min_by_key(|span| (span.row.start, span.row.span_id)) {
-        summary.root_service = root.service().to_owned();
-        summary.root_name = root.name().to_owned();
+    summary_of_rows(trace.id, trace.spans.iter().map(SpanRef::from))
+}
+
+/// The same of the rows of a trace, collapsed and in order.
+pub fn summary_of_rows<'a>(id: TraceId, rows: impl Iterator<Item = SpanRef<'a>>) -> TraceSummary {
+    let mut summary = TraceSummary { id, start: u64::MAX, ..TraceSummary::default() };
+    let (mut services, mut root): (_, Option<SpanRef<'_>>) = (BTreeSet::new(), None);
+    for span in rows {
+        let row = span.row;
+        (summary.start, summary.end) = (summary.start.min(row.start), summary.end.max(row.end));
+        summary.spans += 1;
+        summary.errors += u64::from(row.status == ERROR);
+        services.insert(span.service());
+        if !row.parent.is_valid() && root.is_none() {
+            root = Some(span);
+        }
     }
+    summary.start = if summary.spans == 0 { 0 } else { summary.start };
+    summary.services = services.into_iter().map(str::to_owned).collect();
+    summary.root_service = root.map_or_else(String::new, |root| root.service().to_owned());
+    summary.root_name = root.map_or_else(String::new, |root| root.name().to_owned());
     summary
 }
 

@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const QUESTIONS: usize = 500;
 
 /// A store whose rows lie in some way.
 enum Laid {
@@ -85,14 +84,14 @@ fn opened_again(directory: &Path, requests: &[Vec<u8>]) -> Laid {
     Laid::Closed(OpenStore::open(directory, &SystemDisk).unwrap())
 }
 
-fn ask(name: &str, requests: &[Vec<u8>], seed: u64) {
+fn ask(name: &str, requests: &[Vec<u8>], questions: usize, seed: u64) {
     let plain = Plain::of(requests.iter().map(|request| &**request));
     let mut asking = Asking::new(&plain, seed);
-    let asked: Vec<_> = (0..QUESTIONS).map(|_| asking.question()).collect();
+    let asked: Vec<_> = (0..questions).map(|_| asking.question()).collect();
     let expected: Vec<_> = asked.iter().map(|query| plain.find(query)).collect();
     let met = expected.iter().filter(|found| !found.is_empty()).count();
-    println!("{name}: {} spans in {} traces; {met} of {QUESTIONS} questions find something", plain.spans().count(), plain.traces.len());
-    assert!((QUESTIONS / 2..QUESTIONS).contains(&met), "questions of both kinds");
+    println!("{name}: {} spans in {} traces; {met} of {questions} questions find something", plain.spans().count(), plain.traces.len());
+    assert!((questions / 2..questions).contains(&met), "questions of both kinds");
     for (layout, lay) in LAYOUTS {
         let directory = tempfile::tempdir().unwrap();
         let laid = lay(directory.path(), requests);
@@ -119,15 +118,15 @@ fn names(snapshot: &Snapshot, plain: &Plain, layout: &str) {
 #[test]
 fn five_hundred_questions_about_made_traces_have_one_answer_wherever_the_rows_lie() {
     let request = |number: u64| traces::request(number % 400, 1 + number % 9, 20).encode_to_vec();
-    ask("made", &(0..1_000).map(request).collect::<Vec<_>>(), 1);
+    ask("made", &(0..1_000).map(request).collect::<Vec<_>>(), 500, 1);
 }
 
 #[test]
 fn five_hundred_questions_about_real_traces_have_one_answer_wherever_the_rows_lie() {
-    for (seed, (name, most)) in [("astronomy.otlp.pb.gz", 555), ("trainticket.otlp.pb.gz", 3_000)].into_iter().enumerate() {
+    for (seed, (name, most)) in [("astronomy.otlp.pb.gz", 150), ("trainticket.otlp.pb.gz", 1_500)].into_iter().enumerate() {
         for path in corpus_files("bulk", name) {
             let requests: Vec<_> = length_delimited(&read(&path)).into_iter().take(most).map(<[u8]>::to_vec).collect();
-            ask(name, &requests, seed as u64);
+            ask(name, &requests, 250, seed as u64);
         }
     }
 }
