@@ -95,7 +95,7 @@ fn reads(engine: &Engine, made: &Made) {
     row("services", 50, || assert_eq!(engine.snapshot().services(Limits::NONE).unwrap().found.len(), SERVICES));
     row("operations of a service", 50, || {
         let operations = engine.snapshot().operations(&service(3), Limits::NONE).unwrap().found;
-        assert_eq!(operations.len(), OPERATIONS);
+        assert_eq!(operations.len(), OPERATIONS * 5);
     });
     let asked = |change: fn(&mut TraceQuery)| {
         let mut query = TraceQuery { limit: 20, ..TraceQuery::default() };

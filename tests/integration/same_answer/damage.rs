@@ -124,7 +124,7 @@ fn what_a_damaged_page_block_or_table_costs_is_said() {
 fn a_lost_resource_costs_its_rows_and_nothing_else() {
     let world = World::new();
     let store = world.open();
-    let segment = &store.snapshot.segments[0];
+    let segment = &store.snapshot.segments[1];
     let resources = segment.footer().sections.iter().find(|section| section.kind == SectionKind::RESOURCES).unwrap();
     world.with_flipped(segment, resources.offset + 5, |damaged| {
         let (mut shown, mut lost) = (0, 0);
