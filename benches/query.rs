@@ -50,7 +50,7 @@ fn in_memory(spans: usize) {
     let batches = |requests: &[Vec<u8>]| requests.len();
     println!("in memory: {} spans, {} traces, {} batches", made.spans, made.traces, batches(&requests));
     let engine = store::open(options, Arc::new(SystemDisk));
-    store::append(&engine, requests.iter().map(|request| &**request));
+    store::append_all(&engine, requests.iter().map(|request| &**request));
     println!("  {} MiB, of them {} sealed segments", engine.memory() >> 20, engine.segment_count());
     let first = Instant::now();
     engine.snapshot().trace(made.id(1), Limits::NONE).unwrap();
@@ -68,11 +68,11 @@ fn in_segments(spans: usize) {
     for segment in 1..=SEGMENTS {
         while made.spans < spans * segment / SEGMENTS {
             let requests = made.trace();
-            store::append(&engine, requests.iter().map(|request| &**request));
+            store::append_all(&engine, requests.iter().map(|request| &**request));
         }
         if segment == SEGMENTS {
             let rest = made.rest();
-            store::append(&engine, rest.iter().map(|request| &**request));
+            store::append_all(&engine, rest.iter().map(|request| &**request));
         }
         engine.flush().unwrap();
     }
@@ -107,9 +107,12 @@ fn reads(engine: &Engine, made: &Made) {
         ("service", asked(|query| query.service = Some(service(3)))),
         ("service, last tenth of the time", asked(|query| query.service = Some(service(3)))),
         ("service, an hour long gone", asked(|query| query.service = Some(service(3)))),
-        ("service and operation", asked(|query| {
-            (query.service, query.operation) = (Some(service(3)), Some(operation(3, 5)));
-        })),
+        (
+            "service and operation",
+            asked(|query| {
+                (query.service, query.operation) = (Some(service(3)), Some(operation(3, 5)));
+            }),
+        ),
         ("errors of a service", asked(|query| (query.service, query.status) = (Some(service(3)), Some(2)))),
         ("duration over 2 s", asked(|query| query.duration.0 = Some(2_000_000_000))),
         ("attribute, one span in 30", asked(|query| query.attributes = vec![("user".into(), "17".into())])),
@@ -124,13 +127,18 @@ fn reads(engine: &Engine, made: &Made) {
             let (from, to) = (BEGIN, BEGIN + traces * PACE);
             match name {
                 "service, last tenth of the time" => query.start = (Some(to - (to - from) / 10), Some(to)),
-                "service, an hour long gone" => query.start = (Some(from + (to - from) / 10), Some(from + (to - from) / 8)),
+                "service, an hour long gone" => {
+                    query.start = (Some(from + (to - from) / 10), Some(from + (to - from) / 8))
+                }
                 _ => {}
             }
             let name = format!("find: {name}, {}", if order == Order::NewestFirst { "newest" } else { "slowest" });
             let snapshot: Snapshot = engine.snapshot();
             let mut found = 0;
-            let name = format!("{name} ({})", { found = snapshot.find(&query, Limits::NONE).unwrap().found.len(); found });
+            let name = format!("{name} ({})", {
+                found = snapshot.find(&query, Limits::NONE).unwrap().found.len();
+                found
+            });
             row(&name, 30, || assert_eq!(engine.snapshot().find(&query, Limits::NONE).unwrap().found.len(), found));
         }
     }
@@ -205,7 +213,8 @@ impl Made {
         let mut attributes = Vec::new();
         if self.large {
             attributes.push(attribute("http.request.method", "GET"));
-            attributes.push(attribute("url.full", &format!("http://shop.example/api/{of}/{}", self.random.below(10_000))));
+            attributes
+                .push(attribute("url.full", &format!("http://shop.example/api/{of}/{}", self.random.below(10_000))));
             attributes.push(number_attribute("http.response.status_code", 200));
             attributes.push(attribute("user", &self.random.below(30).to_string()));
             attributes.push(attribute("server.address", &service(of)));

@@ -8,6 +8,7 @@ pub mod config;
 pub mod exporters;
 pub mod extensions;
 pub mod graph;
+pub mod merge;
 pub mod model;
 pub mod processors;
 pub mod receivers;

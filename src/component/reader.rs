@@ -14,6 +14,9 @@ pub enum ReadError {
     /// The time that was given is over; nothing of the read goes on.
     #[error("the time for this read is over")]
     TimedOut,
+    /// Part of what was asked for cannot be read yet; the text says why.
+    #[error("{0}")]
+    NotYet(String),
     /// Part of what was asked for cannot be read; the text names file and offset.
     #[error("{0}")]
     Damaged(String),

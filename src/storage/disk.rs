@@ -12,7 +12,8 @@ pub trait Disk: Send + Sync {
     fn create_dir(&self, dir: &Path) -> io::Result<()>;
     /// Names of the plain files in a directory, in no order.
     fn list(&self, dir: &Path) -> io::Result<Vec<String>>;
-    /// A new file of `size` bytes that read as zero and whose room on disk is taken; what had the name before is gone.
+    /// A new file of `size` bytes that read as zero and whose room on disk is taken; what had the name before is gone. Where
+    /// there is no such room nothing is left behind.
     fn create(&self, path: &Path, size: u64) -> io::Result<Arc<dyn DiskFile>>;
     /// An existing file, for reading and writing.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
@@ -20,6 +21,8 @@ pub trait Disk: Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove(&self, path: &Path) -> io::Result<()>;
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Bytes that can still be written to files in this directory.
+    fn free(&self, dir: &Path) -> io::Result<u64>;
     /// Takes the lock that the file at `path` stands for, until the guard is dropped.
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Locked>;
 }
@@ -113,8 +116,12 @@ impl Disk for SystemDisk {
 
     fn create(&self, path: &Path, size: u64) -> io::Result<Arc<dyn DiskFile>> {
         let file = fs::File::options().read(true).write(true).create(true).truncate(true).open(path)?;
-        if size > 0 {
-            rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, size)?;
+        if size > 0
+            && let Err(error) = self.allocate(&file, path, size)
+        {
+            // Most often it is there and empty; otherwise there is nothing to remove.
+            let _ = fs::remove_file(path);
+            return Err(error);
         }
         Ok(Arc::new(SystemFile(file)))
     }
@@ -140,6 +147,11 @@ impl Disk for SystemDisk {
         fs::File::open(dir)?.sync_all()
     }
 
+    fn free(&self, dir: &Path) -> io::Result<u64> {
+        let stat = rustix::fs::statvfs(dir)?;
+        Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+    }
+
     fn lock(&self, path: &Path, mode: LockMode) -> io::Result<Locked> {
         let file = match mode {
             LockMode::Exclusive => {
@@ -154,21 +166,40 @@ impl Disk for SystemDisk {
         match taken {
             Ok(()) => {
                 if mode == LockMode::Exclusive {
-                    say_who(&file)?;
+                    // A full disk may have no room for the words. The lock is held without them.
+                    let _ = say_who(&file);
                 }
                 Ok(Locked::Taken(LockGuard(Box::new(file))))
             }
-            Err(fs::TryLockError::WouldBlock) => Ok(Locked::Held(fs::read_to_string(path)?)),
+            Err(fs::TryLockError::WouldBlock) => Ok(Locked::Held(who(path)?)),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
     }
 }
 
+impl SystemDisk {
+    /// Takes room for a file. Looks first: an allocation that fails may have taken all that was left, for a moment in which a
+    /// seal needs it.
+    fn allocate(&self, file: &fs::File, path: &Path, size: u64) -> io::Result<()> {
+        if self.free(path.parent().unwrap_or(path))? < size {
+            return Err(rustix::io::Errno::NOSPC.into());
+        }
+        Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, size)?)
+    }
+}
+
+/// What the holder of a lock said of itself.
+fn who(path: &Path) -> io::Result<String> {
+    let text = fs::read_to_string(path)?;
+    Ok(if text.is_empty() { "another process".into() } else { text })
+}
+
 /// Writes into a lock's file who holds it. The lock is the kernel's and goes with the process; this is for people.
 fn say_who(file: &fs::File) -> io::Result<()> {
     let who = format!("process {}", std::process::id());
-    file.set_len(0)?;
-    file.write_all_at(who.as_bytes(), 0)
+    // In this order: bytes that are there already need no room.
+    file.write_all_at(who.as_bytes(), 0)?;
+    file.set_len(who.len() as u64)
 }
 
 struct SystemFile(fs::File);
@@ -190,5 +221,31 @@ impl DiskFile for SystemFile {
 
     fn sync(&self) -> io::Result<()> {
         self.0.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_there_is_no_room_for_is_an_error_and_leaves_nothing_behind() {
+        let scratch = tempfile::tempdir().unwrap();
+        let free = SystemDisk.free(scratch.path()).unwrap();
+        assert!(free > 0);
+        let path = scratch.path().join("large");
+        let Err(error) = SystemDisk.create(&path, free * 2) else { panic!("a file larger than the disk") };
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_lock_says_who_holds_it_whoever_held_it_before() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("LOCK");
+        fs::write(&path, "process 4294967295 or so").unwrap();
+        let Ok(Locked::Taken(_guard)) = SystemDisk.lock(&path, LockMode::Exclusive) else { panic!("not taken") };
+        let Ok(Locked::Held(holder)) = SystemDisk.lock(&path, LockMode::Exclusive) else { panic!("taken twice") };
+        assert_eq!(holder, format!("process {}", std::process::id()));
     }
 }

@@ -29,6 +29,11 @@ impl StorageError {
         move |error| Self::Io { path: path.to_owned(), what, error }
     }
 
+    /// Whether there is no room on the disk.
+    pub fn is_full(&self) -> bool {
+        matches!(self, Self::Io { error, .. } if is_full(error))
+    }
+
     pub fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), offset, what: what.into() }
     }
@@ -39,10 +44,18 @@ impl StorageError {
     }
 }
 
+/// Whether an operation failed because there is no room on the disk, or none for this user.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// Why a batch was not taken, or is not known to be.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AppendError {
-    /// Not now; nothing of it is stored.
+    /// There is no room for it now; nothing of it is stored.
+    #[error("{0}")]
+    NoRoom(NoRoom),
+    /// The log cannot take it now; nothing of it is stored.
     #[error("{0}")]
     Full(String),
     /// It can never fit; nothing of it is stored.
@@ -51,7 +64,50 @@ pub enum AppendError {
     /// The store is closed or closing; nothing of it is stored.
     #[error("the store is closed")]
     Closed,
+    /// It is durable in the log and readable, but not in a segment, which is what its sender was promised.
+    #[error("in the log, not yet sealed; resending is harmless")]
+    NotSealed,
     /// It may or may not be found after a start.
     #[error("{0}")]
     Unknown(String),
+}
+
+/// What there is no room in, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NoRoom {
+    #[error("the disk has {} free, and disk.reserve keeps {} of it for seals", Mib(*free), Mib(*reserve))]
+    Disk { free: u64, reserve: u64 },
+    #[error("the log is being replayed: {left} batches are still to be read, as seals make room")]
+    Replaying { left: u64 },
+    #[error("wal.max_size ({}) is reached; waiting for a seal", Mib(*max))]
+    Log { max: u64 },
+    #[error("no log file can be made, most likely because the disk is full; it is tried again")]
+    LogFile,
+    #[error("memtable.max_total ({}) is reached; waiting for a seal", Mib(*max))]
+    Memory { max: u64 },
+}
+
+impl NoRoom {
+    /// What metrics call it.
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Disk { .. } => "disk_reserve",
+            Self::Replaying { .. } => "replaying",
+            Self::Log { .. } => "log_full",
+            Self::LogFile => "no_log_file",
+            Self::Memory { .. } => "memory_full",
+        }
+    }
+}
+
+/// Bytes as people read them in a message.
+pub struct Mib(pub u64);
+
+impl std::fmt::Display for Mib {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            bytes @ 0..1_048_576 => write!(f, "{bytes} bytes"),
+            bytes => write!(f, "{:.1} MiB", bytes as f64 / f64::from(1 << 20)),
+        }
+    }
 }

@@ -6,6 +6,8 @@
 //! wal/000000000000000a.wal  a log file, named by its id
 //! wal/spare-….wal           a log file nothing lives in, kept for reuse
 //! segments/….seg            a segment, named by its id
+//! ballast                   room on the disk, kept for the manifest that lets something be given up
+//! set-aside/….aside         batches that could not be sealed, as they came
 //! *.unfinished              being written; meaningless after a start
 //! ```
 
@@ -13,12 +15,15 @@ use std::path::{Path, PathBuf};
 
 pub const LOCK: &str = "LOCK";
 pub const MANIFESTS: [&str; 2] = ["manifest.a", "manifest.b"];
+pub const BALLAST: &str = "ballast";
 pub const WAL_DIR: &str = "wal";
 pub const SEGMENT_DIR: &str = "segments";
+pub const SET_ASIDE_DIR: &str = "set-aside";
 pub const UNFINISHED: &str = ".unfinished";
 
 const LOG_SUFFIX: &str = ".wal";
 const SEGMENT_SUFFIX: &str = ".seg";
+const SET_ASIDE_SUFFIX: &str = ".aside";
 const SPARE_PREFIX: &str = "spare-";
 
 /// The directories of one store.
@@ -27,11 +32,13 @@ pub struct Layout {
     pub root: PathBuf,
     pub wal: PathBuf,
     pub segments: PathBuf,
+    pub set_aside: PathBuf,
 }
 
 impl Layout {
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), wal: root.join(WAL_DIR), segments: root.join(SEGMENT_DIR) }
+        let [wal, segments, set_aside] = [WAL_DIR, SEGMENT_DIR, SET_ASIDE_DIR].map(|name| root.join(name));
+        Self { root: root.to_owned(), wal, segments, set_aside }
     }
 
     pub fn log(&self, id: u64) -> PathBuf {
@@ -44,6 +51,10 @@ impl Layout {
 
     pub fn segment(&self, id: u64) -> PathBuf {
         self.segments.join(format!("{id:016x}{SEGMENT_SUFFIX}"))
+    }
+
+    pub fn set_aside(&self, id: u64) -> PathBuf {
+        self.set_aside.join(set_aside_name(id))
     }
 }
 
@@ -60,6 +71,23 @@ pub fn spare_id(name: &str) -> Option<u64> {
 /// The id in a segment's name.
 pub fn segment_id(name: &str) -> Option<u64> {
     id(name.strip_suffix(SEGMENT_SUFFIX)?)
+}
+
+/// The name of a file of batches that could not be sealed.
+pub fn set_aside_name(id: u64) -> String {
+    format!("{id:016x}{SET_ASIDE_SUFFIX}")
+}
+
+/// The id in such a name.
+pub fn set_aside_id(name: &str) -> Option<u64> {
+    id(name.strip_suffix(SET_ASIDE_SUFFIX)?)
+}
+
+/// What a file is called while it is being written.
+pub fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(UNFINISHED);
+    name.into()
 }
 
 fn id(text: &str) -> Option<u64> {

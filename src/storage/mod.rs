@@ -10,7 +10,8 @@
 
 pub mod clock;
 pub mod codec;
-mod collapse;
+pub mod collapse;
+pub mod counted;
 pub mod disk;
 pub mod engine;
 pub mod error;
@@ -19,10 +20,12 @@ pub mod manifest;
 mod memtable;
 pub mod options;
 pub mod query;
+mod retention;
 mod seal;
 pub mod segment;
+pub mod set_aside;
 pub mod wal;
 
 pub use engine::{Engine, OpenStore, Snapshot};
-pub use error::{AppendError, StorageError};
-pub use options::{Options, SealOptions, WalOptions};
+pub use error::{AppendError, NoRoom, StorageError};
+pub use options::{Durability, Options, Retention, SealOptions, WalOptions};

@@ -1,5 +1,7 @@
 //! What a store is opened with.
 
+use super::memtable::Memtable;
+use super::segment::Codec;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -9,6 +11,7 @@ pub struct Options {
     pub directory: PathBuf,
     /// What metrics call this store: the exporter's id.
     pub name: String,
+    pub durability: Durability,
     pub wal: WalOptions,
     /// Most bytes of answered batches not yet in a segment, with their heads.
     pub memtable_max: usize,
@@ -17,6 +20,29 @@ pub struct Options {
     pub query_max: usize,
     /// Bytes of a block before compression; a block is closed at the first run that reaches it.
     pub block_size: usize,
+    pub retention: Retention,
+    /// Bytes of disk that are kept free for seals; `None` for what seals of a full log may need.
+    pub disk_reserve: Option<u64>,
+}
+
+/// How much is kept, and how long.
+#[derive(Debug, Clone)]
+pub struct Retention {
+    /// How long ago the newest row of a segment may have been received; zero for no limit.
+    pub max_age: Duration,
+    /// Most bytes of live segments; 0 for no limit.
+    pub max_size: u64,
+}
+
+/// What a batch must be before its sender hears `Ok`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Synced to the log.
+    Wal,
+    /// Written to the log, which is synced at least this often: survives a kill, and a power cut after the sync.
+    Buffered { sync: Duration },
+    /// In a named segment. A sender that has waited this long hears that its batch is in the log only.
+    Sealed { timeout: Duration },
 }
 
 #[derive(Debug, Clone)]
@@ -39,6 +65,8 @@ pub struct SealOptions {
     pub max_spans: usize,
     /// How old a batch may get in an unsealed memtable.
     pub max_age: Duration,
+    /// How the segments are packed.
+    pub codec: Codec,
 }
 
 impl Options {
@@ -47,12 +75,37 @@ impl Options {
         Self {
             directory: directory.into(),
             name: "storage".into(),
+            durability: Durability::Wal,
             wal: WalOptions { max_size: 1 << 30, file_size: 64 << 20, commit_window: Duration::ZERO },
             memtable_max: 128 << 20,
-            seal: SealOptions { workers: 2, max_size: 32 << 20, max_spans: 0, max_age: Duration::from_secs(30) },
+            seal: SealOptions {
+                workers: 2,
+                max_size: 32 << 20,
+                max_spans: 0,
+                max_age: Duration::from_secs(30),
+                codec: Codec::Lz4,
+            },
             query_max: 256 << 20,
             block_size: 128 << 10,
+            retention: Retention { max_age: Duration::from_secs(168 * 3600), max_size: 0 },
+            disk_reserve: None,
         }
+    }
+
+    /// Whether a memtable is large enough to be frozen.
+    pub(super) fn fills(&self, memtable: &Memtable) -> bool {
+        let max_spans = self.seal.max_spans;
+        memtable.bytes() >= self.freeze_at() || (max_spans > 0 && memtable.spans() >= max_spans)
+    }
+
+    /// Bytes of disk that are kept free for seals: as much as the log may hold, and what is being sealed beside that.
+    pub fn reserve(&self) -> u64 {
+        self.disk_reserve.unwrap_or_else(|| self.wal.max_size.saturating_add(self.room_for_seals()))
+    }
+
+    /// Bytes of disk that two seals may need.
+    pub fn room_for_seals(&self) -> u64 {
+        (self.seal.max_size as u64).saturating_mul(2)
     }
 
     /// Bytes at which a memtable is frozen: what was asked for, but early enough that neither the log nor the

@@ -5,7 +5,7 @@ use super::disk::Disk;
 use super::error::StorageError;
 use super::files::{Layout, UNFINISHED};
 use super::memtable::{Entry, row};
-use super::segment::facts::{FactRow, Facts, Mark};
+use super::segment::facts::{FactRow, Facts, Mark, root_of};
 use super::segment::names::{Names, key_of, keys_of};
 use super::segment::writer::WriteOptions;
 use super::segment::{Origin, RunRow, Segment, SegmentWriter};
@@ -35,8 +35,13 @@ pub fn seal(disk: &dyn Disk, entries: &[Entry], into: SealInto<'_>) -> Result<Se
         writer.abandon();
         return Err(error);
     }
-    writer.finish()?;
-    disk.rename(&unfinished, &path).map_err(StorageError::io(&path, "renaming"))?;
+    let named =
+        writer.finish().and_then(|_| disk.rename(&unfinished, &path).map_err(StorageError::io(&path, "renaming")));
+    if let Err(error) = named {
+        // A full disk has room again for what else is tried. What cannot be removed now is swept at the next start.
+        let _ = disk.remove(&unfinished);
+        return Err(error);
+    }
     disk.sync_dir(&into.layout.segments).map_err(StorageError::io(&into.layout.segments, "syncing"))?;
     Segment::open(disk, &path)
 }
@@ -147,9 +152,10 @@ fn write_runs(writer: &mut SegmentWriter<'_>, entries: &[Entry]) -> Result<(), S
         let fact_rows: Vec<_> = rows
             .iter()
             .zip(&cut)
-            .map(|(row, (_, range))| FactRow { row: &row.row, body: body(range), service: service(row) })
+            .map(|(row, (_, range))| FactRow { row: &row.row, bytes: range.len() as u64, service: service(row) })
             .collect();
-        let facts = Facts::of(id, &fact_rows);
+        let root = root_of(&fact_rows).and_then(|root| cut.get(root));
+        let facts = Facts::of(id, &fact_rows, root.map_or(&[], |(_, range)| body(range)));
         for row in &rows {
             seen.note(writer.names(), service(row), row, span_bytes(entries, row));
         }
@@ -207,7 +213,8 @@ impl<'a> SeenNames<'a> {
     }
 
     fn note_key(&mut self, names: &mut Names, key: &'a [u8], types: u8) {
-        let ends = key.first().zip(key.last()).map_or(0, |(first, last)| usize::from(*first) * 5 + usize::from(*last) * 3);
+        let ends =
+            key.first().zip(key.last()).map_or(0, |(first, last)| usize::from(*first) * 5 + usize::from(*last) * 3);
         let Some(slot) = self.keys.get_mut((ends + key.len() * 31) % SEEN_KEYS) else { return };
         if *slot == (key, types) {
             return;

@@ -47,7 +47,7 @@ metrics! {
 
     FANOUT_PARTIAL = counter("sluice_fanout_partial_total", "", "Batches that some branch of a fan-out did not take after every branch had room.");
 
-    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
+    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage. decode. append of a group, from the hand-over of its first batch to the last answer: append_queue, append_write, append_sync, append_insert, append_answer. append_seal: the wait for a segment under durability sealed. buffered_sync: a sync under durability buffered. seal of a memtable, from freeze to manifest: seal_queue, seal_build, seal_wait, seal_publish. merge with its parts: merge_read, merge_assemble, merge_write, merge_sync, merge_publish.");
     STAGE_RUNS = counter("sluice_stage_runs_total", "stage", "How often a stage ran.");
 
     PROCESS_UPTIME = counter("otelcol_process_uptime", "", "Seconds since the process started to serve.");
@@ -57,9 +57,25 @@ metrics! {
     STORE_BYTES = gauge("sluice_store_bytes", "exporter,kind", "Bytes on disk: wal, segments.");
     STORE_SEGMENTS = gauge("sluice_store_segments", "exporter", "Live segments.");
     STORE_MEMTABLE_BYTES = gauge("sluice_store_memtable_bytes", "exporter", "Bytes of answered batches not yet in a segment, and of reservations.");
-    STORE_COMMITS = counter("sluice_store_commits_total", "exporter", "Groups of batches made durable by one sync each.");
-    STORE_BATCHES = counter("sluice_store_batches_total", "exporter", "Batches made durable.");
-    STORE_REFUSED = counter("sluice_store_refused_batches_total", "exporter,reason", "Batches not taken: log_full, memory_full, log_failed.");
+    STORE_COMMITS = counter("sluice_store_commits_total", "exporter", "Groups of batches written to the log together, with one sync unless durability is buffered.");
+    STORE_BATCHES = counter("sluice_store_batches_total", "exporter", "Batches written to the log.");
+    STORE_REFUSED = counter("sluice_store_refused_batches_total", "exporter,reason", "Batches not taken: disk_reserve, log_full, memory_full, replaying, no_log_file, log_failed.");
+    STORE_NOT_SEALED = counter("sluice_store_not_sealed_batches_total", "exporter", "Batches in the log whose senders were told that they are not sealed yet (durability sealed).");
+    STORE_SET_ASIDE = gauge("sluice_store_set_aside_batches", "exporter", "Batches that could not be sealed: readable, in files of their own, kept in memory.");
     STORE_SEAL_FAILURES = counter("sluice_store_seal_failures_total", "exporter", "Attempts to seal that failed and are tried again.");
+    STORE_DISK_FREE = gauge("sluice_store_disk_free_bytes", "exporter", "Bytes of disk that seals could take: what the file system has for new files, and spare log files.");
+    STORE_DISK_RESERVE = gauge("sluice_store_disk_reserve_bytes", "exporter", "Bytes of disk kept free for seals (disk.reserve): below it batches are refused.");
+    STORE_LOG_FILES_WAITING = gauge("sluice_store_log_files_waiting", "exporter", "Full log files with rows that are in no segment yet.");
+    STORE_UNREAD = gauge("sluice_store_unread_batches", "exporter", "Batches of the log that a start could not take into memory yet; none are taken while there are any.");
+    STORE_EXPIRED_SEGMENTS = counter("sluice_store_expired_segments_total", "exporter", "Segments given up because retention does not keep them.");
+    STORE_EXPIRED_BYTES = counter("sluice_store_expired_bytes_total", "exporter", "Bytes of those segments.");
+    STORE_EXPIRED_SPANS = counter("sluice_store_expired_spans_total", "exporter", "Spans in those segments.");
+    STORE_EXPIRY_PAUSED = gauge("sluice_store_expiry_paused_seconds", "exporter", "Seconds until segments expire again, after a start that found the clock more than 24 h ahead of what the store knew.");
+    STORE_CLOCK_OFFSET = gauge("sluice_store_clock_offset_seconds", "exporter", "How far the store's time is ahead of the wall clock; negative when it is behind.");
+    STORE_MERGES = counter("sluice_store_merges_total", "exporter", "Merges whose outputs took the place of their inputs.");
+    STORE_MERGED_ROWS = counter("sluice_store_merged_rows_total", "exporter,kind", "Rows of merges: written; collapsed, which a later delivery made superfluous.");
+    STORE_MERGED_BYTES = counter("sluice_store_merged_bytes_total", "exporter,kind", "Bytes of segments that merges have read and written.");
+    STORE_MERGE_FAILURES = counter("sluice_store_merge_failures_total", "exporter", "Merges that were given up; their inputs are as they were.");
+    STORE_UNMERGEABLE = gauge("sluice_store_unmergeable_segments", "exporter", "Segments that merges leave out, for they are damaged.");
     STORE_DAMAGE = gauge("sluice_store_damaged_places", "exporter", "Places found damaged when the store was opened.");
 }

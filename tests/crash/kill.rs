@@ -2,7 +2,8 @@
 //!
 //! Scenario: 8 connections send batches of very different sizes into a small log, so that some are refused; after a
 //! random number of answers the process is killed. Guarantees: rules 1, 5 and 14: every batch answered with success is
-//! found, once and field for field; no refused batch is found. `SLUICE_KILL_ROUNDS` sets the number of rounds,
+//! found, once and field for field; no refused batch is found. The same with segments so small that merges run all the
+//! time, so that the kill comes in the middle of one: rule 7. `SLUICE_KILL_ROUNDS` sets the number of rounds,
 //! `SLUICE_KILL_SEED` repeats a run.
 
 use crate::support::daemon::Daemon;
@@ -21,6 +22,11 @@ use std::sync::{Arc, mpsc};
 
 const CONNECTIONS: u64 = 8;
 const STORAGE: &str = "wal: {max_size: 8MiB, file_size: 1MiB}";
+/// With a sync so rare that most answered batches have none when the process is killed.
+const BUFFERED: &str = "durability: buffered, wal: {max_size: 8MiB, file_size: 1MiB, buffered_sync: 10s}";
+/// Segments of a few batches, merged two at a time as soon as there are two.
+const MERGING: &str =
+    "wal: {max_size: 8MiB, file_size: 1MiB}, seal: {max_size: 256KiB}, merge: {workers: 2, max_inputs: 2}";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Answer {
@@ -78,8 +84,13 @@ fn send(address: SocketAddr, mut random: Random, numbers: &AtomicU64, heard: &mp
 }
 
 /// Loads a daemon and kills it after `answers` answers.
-fn round(directory: &Path, random: &mut Random, numbers: &Arc<AtomicU64>, sent: &mut BTreeMap<u64, Sent>) {
-    let mut daemon = Daemon::start(directory, STORAGE);
+fn round(
+    (directory, storage): (&Path, &str),
+    random: &mut Random,
+    numbers: &Arc<AtomicU64>,
+    sent: &mut BTreeMap<u64, Sent>,
+) {
+    let mut daemon = Daemon::start(directory, storage);
     let (heard, answers) = mpsc::channel();
     let senders: Vec<_> = (0..CONNECTIONS)
         .map(|_| {
@@ -89,7 +100,7 @@ fn round(directory: &Path, random: &mut Random, numbers: &Arc<AtomicU64>, sent: 
         })
         .collect();
     drop(heard);
-    let until = 1 + random.below(250);
+    let until = 1 + random.below(if storage == MERGING { 120 } else { 250 });
     let first: Vec<_> = answers.iter().take(until as usize).collect();
     daemon.kill();
     senders.into_iter().for_each(|sender| sender.join().unwrap());
@@ -142,14 +153,52 @@ fn same(otlp: &[u8], number: u64, sent: &Sent) -> bool {
 
 #[test]
 fn kill_at_any_moment_loses_no_answered_batch_and_keeps_no_refused_one() {
+    let Totals { refused, rounds, .. } = kill_again_and_again(STORAGE, 20);
+    assert!(refused >= 5 * rounds, "too few refusals to say anything: {refused}");
+}
+
+#[test]
+fn kill_in_the_middle_of_merges_loses_no_answered_batch_and_shows_none_twice() {
+    let Totals { merged, cut_short, rounds, .. } = kill_again_and_again(MERGING, 20);
+    println!("{merged} rounds left merged segments, {cut_short} an output of a merge that was cut short");
+    assert!(merged * 10 >= rounds * 8, "too few merges to say anything: {merged} of {rounds} rounds");
+    assert!(cut_short * 4 >= rounds, "hardly any kill came in the middle of a merge: {cut_short} of {rounds} rounds");
+}
+
+#[test]
+fn kill_at_any_moment_loses_no_batch_that_was_answered_without_a_sync() {
+    kill_again_and_again(BUFFERED, 10);
+}
+
+/// What the rounds met.
+#[derive(Debug, Default)]
+struct Totals {
+    rounds: u64,
+    refused: u64,
+    /// Rounds after which a live segment was one that a merge had made.
+    merged: u64,
+    /// Rounds after which there was a file that no manifest names.
+    cut_short: u64,
+}
+
+/// Whether there are merged segments, and whether files of segments that are not named.
+fn merges(directory: &Path) -> (bool, bool) {
+    let store = OpenStore::open(directory, &SystemDisk).unwrap();
+    let segments = &store.snapshot.segments;
+    let files = std::fs::read_dir(directory.join("segments")).unwrap().count();
+    (segments.iter().any(|segment| !segment.footer().inputs.is_empty()), files > segments.len())
+}
+
+/// Kills the daemon this often, unless the environment says how often.
+fn kill_again_and_again(storage: &str, rounds: u64) -> Totals {
     let setting = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
-    let rounds = setting("SLUICE_KILL_ROUNDS").unwrap_or(20);
+    let rounds = setting("SLUICE_KILL_ROUNDS").unwrap_or(rounds);
     let seed = setting("SLUICE_KILL_SEED").unwrap_or_else(sluice::model::time::wall_now);
     println!("SLUICE_KILL_SEED={seed}");
     let scratch = tempfile::tempdir().unwrap();
     let mut random = Random(seed);
     let numbers = Arc::new(AtomicU64::new(0));
-    let (mut answered_rounds, mut totals) = (0, [0; 3]);
+    let (mut answered_rounds, mut totals, mut seen) = (0, [0; 3], Totals::default());
     let mut sent = BTreeMap::new();
     for number in 0..rounds {
         // Ten rounds on each directory: each start meets what several kills left.
@@ -158,7 +207,10 @@ fn kill_at_any_moment_loses_no_answered_batch_and_keeps_no_refused_one() {
             sent.clear();
         }
         let before = answers(&sent);
-        round(&directory, &mut random, &numbers, &mut sent);
+        round((&directory, storage), &mut random, &numbers, &mut sent);
+        let (merged, cut_short) = merges(&directory);
+        seen.merged += u64::from(merged);
+        seen.cut_short += u64::from(cut_short);
         let after = answers(&sent);
         answered_rounds += u64::from(after[0] > before[0]);
         (0..3).for_each(|kind| totals[kind] += after[kind] - before[kind]);
@@ -168,11 +220,11 @@ fn kill_at_any_moment_loses_no_answered_batch_and_keeps_no_refused_one() {
     }
     let [answered, refused, unanswered] = totals;
     println!(
-        "{rounds} rounds, {answered_rounds} with answered batches: {answered} answered, {refused} refused, {unanswered} \
+        "{storage}: {rounds} rounds, {answered_rounds} with answered batches: {answered} answered, {refused} refused, {unanswered} \
          without an answer; answered and missing 0, shown twice 0, refused and present 0"
     );
-    assert!(refused >= 5 * rounds, "too few refusals to say anything: {refused}");
     assert!(answered_rounds * 10 >= rounds * 9, "{answered_rounds} rounds with answers of {rounds}");
+    Totals { rounds, refused, ..seen }
 }
 
 /// How many batches were answered, refused, and left without an answer.

@@ -1,15 +1,16 @@
 //! The log by itself: reuse of files, and damage of every kind.
 
-use crate::support::fault_disk::{FaultDisk, Left};
+use crate::support::fault_disk::{Fault, FaultDisk, Left};
 use bytes::Bytes;
 use sluice::storage::WalOptions;
 use sluice::storage::codec::crc;
 use sluice::storage::disk::{Disk, write_all_at};
 use sluice::storage::files::Layout;
 use sluice::storage::wal::log::Inherited;
-use sluice::storage::wal::replay::{Replay, replay};
+use sluice::storage::wal::replay::{Replay, read_file_again, replay};
 use sluice::storage::wal::{Frame, FrameKind, HEADER_PAGE, Log};
 use std::io::IoSlice;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -177,4 +178,77 @@ fn an_empty_file_with_a_damaged_header_is_left_as_it_is() {
     log.rotate(size_of(4), 4).unwrap();
     damage(&disk, 2, 20, &[0xff]);
     assert_eq!(found(&disk, 0).1.empty, Vec::<u64>::new());
+}
+
+/// The LSNs that reading each file again gives, from `first` on, `at_once` at a time.
+fn read_again(disk: &FaultDisk, files: &Replay, first: u64, at_once: usize) -> Vec<u64> {
+    let mut lsns: Vec<u64> = Vec::new();
+    for file in &files.closed {
+        loop {
+            let next = lsns.last().map_or(first, |last| last + 1);
+            let before = lsns.len();
+            read_file_again(disk, &layout(), &STORE, file.id, next..=file.last_lsn, &mut |batch| {
+                assert_eq!(batch.payload, payload(batch.lsn));
+                lsns.push(batch.lsn);
+                if lsns.len() - before == at_once { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .unwrap();
+            if lsns.len() == before {
+                break;
+            }
+        }
+    }
+    lsns
+}
+
+/// Scenario: a file with a frame that was refused behind its end, one with a hole, one with a torn tail. Guarantee: reading
+/// files again, from any LSN, gives what the first reading gave: nothing refused, nothing twice, nothing left out.
+#[test]
+fn reading_files_again_gives_what_was_given_first() {
+    let disk = FaultDisk::default();
+    let mut log = begin(&disk);
+    commit(&mut log, 1..=3);
+    // The sync of the next commit fails: its frame lies in the file, whole.
+    let _ = disk.clone().with_fault(1, Fault::Fail);
+    assert!(log.commit(&[frame(4)]).is_err());
+    commit(&mut log, 5..=9);
+    damage(&disk, 2, HEADER_PAGE + 2 * size_of(5) + 60, &[0; 20]);
+    log.rotate(size_of(10), 10).unwrap();
+    commit(&mut log, 10..=13);
+    damage(&disk, 3, HEADER_PAGE + 3 * size_of(10) + 60, &[0; 20]);
+    let (lsns, files) = found(&disk, 1);
+    assert_eq!(lsns, [1, 2, 3, 5, 6, 8, 9, 10, 11, 12]);
+    for first in 1..=13 {
+        let expected: Vec<_> = lsns.iter().copied().filter(|&lsn| lsn >= first).collect();
+        for at_once in [1, 2, 100] {
+            assert_eq!(read_again(&disk, &files, first, at_once), expected, "from {first}, {at_once} at once");
+        }
+    }
+}
+
+/// Scenario: no file can be made at a start. Guarantee: the newest file found keeps its name until it has a successor, which
+/// then follows it as if nothing had been.
+#[test]
+fn a_log_without_a_file_gives_nothing_up_that_its_first_file_must_follow() {
+    let disk = FaultDisk::default();
+    let mut log = begin(&disk);
+    commit(&mut log, 1..=3);
+    log.rotate(size_of(4), 4).unwrap();
+    commit(&mut log, 4..=5);
+    disk.set_capacity(disk.used());
+    let inherited = found(&disk, 0).1.inherited();
+    let options = WalOptions { max_size: 8 * FILE, file_size: FILE, commit_window: Duration::ZERO };
+    let mut log = Log::without_file(Arc::new(disk.clone()), layout(), options, STORE, inherited);
+    assert!(log.begin(6).is_err() && !log.has_file() && !log.fits(8));
+    log.release(6).unwrap();
+    assert_eq!((log.waiting(), log.spare_bytes()), (1, FILE), "the older file is a spare, the newest is not");
+    let (lsns, again) = found(&disk, 4);
+    assert_eq!((lsns, again.holes.len()), (vec![4, 5], 0));
+    // The spare is all the room it takes.
+    log.begin(6).unwrap();
+    commit(&mut log, 6..=7);
+    log.release(6).unwrap();
+    assert_eq!(log.waiting(), 0);
+    let (lsns, again) = found(&disk, 6);
+    assert_eq!((lsns, again.holes.len()), (vec![6, 7], 0));
 }

@@ -72,6 +72,37 @@ fn a_manifest_older_than_the_store_is_refused_and_nothing_is_removed() {
 }
 
 #[test]
+fn a_manifest_from_before_a_merge_is_refused_and_nothing_is_removed() {
+    let disk = FaultDisk::default();
+    let engine = fill(&disk, 3);
+    let merge = |engine: &Engine| {
+        let claim = engine.claim(engine.mergeable()).unwrap();
+        sluice::merge::merge(engine, &claim, &sluice::merge::Options::default(), &|| true).unwrap();
+    };
+    let before_merge = manifests(&disk);
+    merge(&engine);
+    let before_seal = manifests(&disk);
+    engine.flush().unwrap();
+    merge(&engine);
+    let newest = manifests(&disk);
+    let killed = disk.after_crash(Left::All);
+    let put_back = |copies: &[Vec<u8>]| {
+        MANIFESTS.iter().zip(copies).for_each(|(name, bytes)| {
+            replace_file(&killed, Path::new(ROOT), name, bytes).unwrap();
+        });
+    };
+    let before = names(&killed, "segments");
+    for old in [before_merge, before_seal] {
+        put_back(&old);
+        let Err(error) = open(&killed) else { panic!("opened with a manifest that is out of date") };
+        assert!(error.to_string().contains("manifest.a"), "{error}");
+        assert_eq!(names(&killed, "segments"), before);
+    }
+    put_back(&newest);
+    assert_eq!(summarize(&open(&killed).unwrap().snapshot()).traces, 4);
+}
+
+#[test]
 fn a_newest_log_file_that_is_gone_or_cut_short_is_reported() {
     let disk = FaultDisk::default();
     let _engine = fill(&disk, 2);

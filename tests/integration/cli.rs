@@ -71,7 +71,7 @@ fn misuse_is_told_apart_from_failure() {
 fn help_says_what_each_command_does() {
     let output = sluice(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
-    for expected in ["run ", "validate", "components", "print-config", "--config", "--set"] {
+    for expected in ["run ", "validate", "components", "print-config", "store", "generate", "--config", "--set"] {
         assert!(stdout(&output).contains(expected), "{expected}");
     }
     assert!(stdout(&sluice(&["--version"])).contains(env!("CARGO_PKG_VERSION")));
@@ -110,11 +110,11 @@ fn print_config_merges_and_hides_secrets() {
 }
 
 /// A running daemon; killed when the test fails.
-struct Daemon(Child);
+pub struct Daemon(Child);
 
 impl Daemon {
     /// Returns once it said that it is ready.
-    fn start(arguments: &[&str]) -> Self {
+    pub fn start(arguments: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sluice"));
         let mut child = command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);

@@ -1,9 +1,11 @@
 //! A disk in memory that keeps what is durable apart from what is not, and fails or dies at a chosen operation.
 //!
 //! A name is durable once its directory was synced, bytes once their file was. A failed sync loses what was waiting
-//! for it for good, as Linux does: later syncs succeed without it.
+//! for it for good, as Linux does: later syncs succeed without it. Where the disk is forgetful, reads no longer see it either.
+//! It may be made small: then it is full at some time.
 
 use sluice::storage::disk::{Disk, DiskFile, LockGuard, LockMode, Locked};
+use sluice::storage::files::log_id;
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -62,8 +64,12 @@ struct State {
     durable: BTreeMap<PathBuf, usize>,
     operations: usize,
     writes: u64,
-    fault: Option<(usize, Fault)>,
+    faults: Vec<(usize, Fault)>,
     crashed: bool,
+    /// Bytes that all files together may have; `None` for as many as there are.
+    capacity: Option<u64>,
+    forgetful: bool,
+    log_syncs: u64,
     /// What the faulted operation was, for messages.
     hit: Option<String>,
 }
@@ -77,9 +83,36 @@ impl FaultDisk {
     pub fn with_fault(self, at: usize, fault: Fault) -> Self {
         let mut state = self.state();
         state.operations = 0;
-        state.fault = Some((at, fault));
+        state.faults = vec![(at, fault)];
         drop(state);
         self
+    }
+
+    /// Sets how many bytes all files together may have. A file that another program writes is a smaller capacity.
+    pub fn set_capacity(&self, bytes: u64) {
+        self.state().capacity = Some(bytes);
+    }
+
+    /// Bytes of all files.
+    pub fn used(&self) -> u64 {
+        self.state().used()
+    }
+
+    /// And this at another operation, counted as the first one was.
+    pub fn and_fault(self, at: usize, fault: Fault) -> Self {
+        self.state().faults.push((at, fault));
+        self
+    }
+
+    /// A disk on which what a failed sync has lost is gone at once, not only when the power is.
+    pub fn forgetful(self) -> Self {
+        self.state().forgetful = true;
+        self
+    }
+
+    /// How often what was in the log became durable: a log file was synced, or got its name for good.
+    pub fn log_syncs(&self) -> u64 {
+        self.state().log_syncs
     }
 
     pub fn crashed(&self) -> bool {
@@ -100,7 +133,8 @@ impl FaultDisk {
     pub fn after_kill(&self) -> Self {
         let state = self.state();
         let (inodes, live, durable) = (state.inodes.clone(), state.live.clone(), state.durable.clone());
-        Self(Arc::new(Mutex::new(State { inodes, live, durable, writes: state.writes, ..State::default() })))
+        let (writes, capacity) = (state.writes, state.capacity);
+        Self(Arc::new(Mutex::new(State { inodes, live, durable, writes, capacity, ..State::default() })))
     }
 
     /// The disk that the next start finds.
@@ -121,7 +155,8 @@ impl FaultDisk {
             found.insert(path.clone(), inodes.len());
             inodes.push(Inode { live: content.clone(), durable: content, unsynced: Vec::new() });
         }
-        Self(Arc::new(Mutex::new(State { inodes, live: found.clone(), durable: found, ..State::default() })))
+        let (live, durable, capacity) = (found.clone(), found, state.capacity);
+        Self(Arc::new(Mutex::new(State { inodes, live, durable, capacity, ..State::default() })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -133,9 +168,10 @@ impl FaultDisk {
         let mut state = self.state();
         let number = state.operations;
         state.operations += 1;
-        let fault = state.fault.filter(|(at, _)| *at == number).map(|(_, fault)| fault);
+        let fault = state.faults.iter().find(|(at, _)| *at == number).map(|(_, fault)| *fault);
         if fault.is_some() {
-            state.hit = Some(format!("{what} {}", path.display()));
+            let before = state.hit.take().map_or(String::new(), |hit| hit + ", then ");
+            state.hit = Some(format!("{before}{what} {}", path.display()));
         }
         state.crashed |= fault == Some(Fault::Crash);
         if state.crashed {
@@ -149,6 +185,21 @@ impl FaultDisk {
         let (state, fault) = self.operation(what, path)?;
         fault.and_then(Fault::error).map_or(Ok(state), Err)
     }
+}
+
+impl State {
+    fn used(&self) -> u64 {
+        self.live.values().map(|&inode| self.inodes[inode].live.len() as u64).sum()
+    }
+
+    fn free(&self) -> u64 {
+        self.capacity.map_or(u64::MAX, |capacity| capacity.saturating_sub(self.used()))
+    }
+}
+
+/// The disk is full.
+fn no_space() -> io::Error {
+    io::Error::from_raw_os_error(28)
 }
 
 impl Inode {
@@ -176,6 +227,11 @@ fn put(content: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
     content[from..to].copy_from_slice(bytes);
 }
 
+/// Whether this is a log file in use and not a spare one.
+fn is_log(path: &Path) -> bool {
+    path.file_name().and_then(|name| log_id(name.to_str()?)).is_some()
+}
+
 struct FaultFile {
     disk: FaultDisk,
     inode: usize,
@@ -196,6 +252,10 @@ impl Disk for FaultDisk {
     fn create(&self, path: &Path, size: u64) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.whole("create", path)?;
         let inode = state.inodes.len();
+        state.live.remove(path);
+        if state.free() < size {
+            return Err(no_space());
+        }
         state.inodes.push(Inode { live: vec![0; size as usize], ..Inode::default() });
         state.live.insert(path.to_owned(), inode);
         Ok(Arc::new(FaultFile { disk: self.clone(), inode, path: path.to_owned() }))
@@ -221,12 +281,18 @@ impl Disk for FaultDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.whole("sync_dir", dir)?;
-        let State { live, durable, .. } = &mut *state;
+        let State { live, durable, log_syncs, .. } = &mut *state;
+        let new = |path: &PathBuf| path.parent() == Some(dir) && is_log(path) && !durable.contains_key(path);
+        *log_syncs += u64::from(live.keys().any(new));
         durable.retain(|path, _| path.parent() != Some(dir));
         durable.extend(
             live.iter().filter(|(path, _)| path.parent() == Some(dir)).map(|(path, inode)| (path.clone(), *inode)),
         );
         Ok(())
+    }
+
+    fn free(&self, _: &Path) -> io::Result<u64> {
+        Ok(self.state().free())
     }
 
     fn lock(&self, _: &Path, _: LockMode) -> io::Result<Locked> {
@@ -253,6 +319,13 @@ impl DiskFile for FaultFile {
         if fault.is_some() && bytes.len() > 1 {
             bytes.truncate(bytes.len() / 2);
         }
+        let growth = (offset as usize + bytes.len()).saturating_sub(state.inodes[self.inode].live.len());
+        let fits = usize::try_from(state.free()).unwrap_or(usize::MAX);
+        // Only what grows the file needs room; a write that is cut short by that says so.
+        bytes.truncate(bytes.len() - growth.saturating_sub(fits).min(growth).min(bytes.len()));
+        if growth > fits && bytes.is_empty() {
+            return Err(no_space());
+        }
         state.writes += 1;
         let number = state.writes;
         let inode = &mut state.inodes[self.inode];
@@ -265,14 +338,21 @@ impl DiskFile for FaultFile {
     fn sync(&self) -> io::Result<()> {
         let (mut state, fault) = self.disk.operation("sync", &self.path)?;
         let inode = &mut state.inodes[self.inode];
-        let writes = std::mem::take(&mut inode.unsynced);
+        let (writes, size) = (std::mem::take(&mut inode.unsynced), inode.live.len());
         if let Some(error) = fault.and_then(Fault::error) {
+            if state.forgetful {
+                let inode = &mut state.inodes[self.inode];
+                inode.live = inode.durable.clone();
+                inode.live.resize(size, 0);
+            }
             return Err(error);
         }
         if inode.durable.len() < inode.live.len() {
             inode.durable.resize(inode.live.len(), 0);
         }
         writes.iter().for_each(|(_, offset, bytes)| put(&mut inode.durable, *offset, bytes));
+        let named = state.live.iter().any(|(path, inode)| *inode == self.inode && is_log(path));
+        state.log_syncs += u64::from(named);
         Ok(())
     }
 }

@@ -5,12 +5,19 @@
 
 pub mod daemon;
 pub mod fault_disk;
+pub mod gate_disk;
 pub mod grpc;
+pub mod hold_disk;
 pub mod http;
+pub mod manual_clock;
+pub mod noise;
 pub mod plain;
+pub mod poison_disk;
 pub mod questions;
+pub mod small_fs;
 pub mod spans;
 pub mod store;
+pub mod stores;
 pub mod traces;
 
 use flate2::read::MultiGzDecoder;
@@ -65,4 +72,24 @@ pub fn length_delimited(content: &[u8]) -> Vec<&[u8]> {
         rest = after;
     }
     messages
+}
+
+/// The OTLP/JSON requests of a small file: the file itself, its lines, or its YAML as JSON.
+pub fn json_requests(path: &Path) -> Vec<Vec<u8>> {
+    let content = read(path);
+    let name = path.to_string_lossy();
+    if name.contains(".jsonl") {
+        return content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
+    }
+    if name.ends_with(".yaml") {
+        let value: serde_json::Value = serde_yaml::from_slice(&content).unwrap();
+        return vec![value.to_string().into_bytes()];
+    }
+    vec![content]
+}
+
+/// Files of the corpus that hold, or nearly hold, OTLP/JSON requests.
+pub fn small_files() -> Vec<PathBuf> {
+    let folders = ["small/otlp", "small/otlp-jaeger-integration", "small/otlp-yaml"];
+    folders.iter().flat_map(|folder| corpus_files(folder, "")).collect()
 }

@@ -1,7 +1,8 @@
-//! `sluice store …`: looks into a directory that no daemon holds, and reads it out.
+//! `sluice store …`: looks into a directory that no daemon holds, reads it out, and merges its segments.
 
 mod export;
 mod inspect;
+mod merge;
 
 use super::Failure;
 use crate::storage::OpenStore;
@@ -16,6 +17,8 @@ pub enum Store {
     Inspect(inspect::Inspect),
     /// Write every span once, as OTLP, to standard output
     Export(export::Export),
+    /// Put segments together until nothing is left to merge
+    Merge(merge::Merge),
 }
 
 impl Store {
@@ -23,11 +26,12 @@ impl Store {
         match self {
             Self::Inspect(inspect) => inspect.execute(),
             Self::Export(export) => export.execute(),
+            Self::Merge(merge) => merge.execute(),
         }
     }
 }
 
-/// The directory of a store, changed by none of these commands.
+/// The directory of a store.
 #[derive(Debug, clap::Args)]
 struct Directory {
     /// The directory of a store that no daemon has open

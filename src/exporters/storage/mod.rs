@@ -1,10 +1,13 @@
 //! `storage`: makes batches durable before they are answered, and lets them be read.
 
 mod config;
+mod profile;
 mod reader;
+pub mod room;
 mod stores;
 
 pub use config::{Config, Durability, SamplingMode};
+pub use profile::Profile;
 
 use crate::component::factory::{Build, Exporter};
 use crate::component::{
@@ -16,14 +19,8 @@ use crate::storage::engine::Room;
 use crate::storage::{AppendError, Engine};
 use crate::telemetry::names;
 use std::sync::Arc;
-use std::time::Duration;
 use stores::Store;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout_at};
-
-/// How long a sender is kept waiting for room before it is asked to come back: a refusal makes it send everything
-/// again, which costs the core that the seal needs.
-const DELAY: Duration = Duration::from_millis(200);
 
 pub fn factory() -> Factory {
     Factory { name: "storage", check, stability: "alpha", build: Build::Exporter(build) }
@@ -35,7 +32,7 @@ fn check(node: &Node) -> Vec<Fault> {
 
 fn build(id: &ComponentId, node: &Node, context: &BuildContext) -> anyhow::Result<Arc<dyn Exporter>> {
     let config: Config = decode(node)?;
-    let store = Arc::new(Store::new(config.options(&id.to_string())));
+    let store = Arc::new(Store::new(config.options(&id.to_string()), config.merging()));
     let mut readers = context.readers.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     readers.insert(id.clone(), store.clone());
     Ok(Arc::new(Storage { id: id.to_string().into(), store }))
@@ -60,10 +57,11 @@ impl Consumer for Storage {
     fn reserve(&self, size: BatchSize) -> BoxFuture<'_, Result<Permit, Rejection>> {
         Box::pin(async move {
             let engine = self.store.engine().ok_or(Rejection::Closed)?;
-            match room(&engine, size).await {
+            match room::wait(&engine, size).await {
                 Ok(room) => Ok(Permit::new(Append { id: self.id.clone(), engine, room })),
                 Err(error) => {
                     count(names::EXPORTER_SEND_FAILED_SPANS.name, &self.id, size.spans);
+                    count_refused(&self.id, &error);
                     Err(rejection(error))
                 }
             }
@@ -75,24 +73,10 @@ fn count(metric: &'static str, id: &str, spans: usize) {
     metrics::counter!(metric, "exporter" => id.to_owned()).increment(spans as u64);
 }
 
-/// Room for a batch, waited for as long as is worth it.
-async fn room(engine: &Engine, size: BatchSize) -> Result<Room, AppendError> {
-    let deadline = Instant::now() + DELAY;
-    loop {
-        let error = match engine.reserve(size.bytes, size.spans) {
-            Err(error @ AppendError::Full(_)) => error,
-            other => return other,
-        };
-        let (free, freed) = oneshot::channel::<()>();
-        engine.on_room(Box::new(move || drop(free)));
-        // Asked again after registering: room that became free in between is not missed.
-        if let Ok(room) = engine.reserve(size.bytes, size.spans) {
-            return Ok(room);
-        }
-        // `freed` ends when its other side is dropped, which is the call back.
-        if timeout_at(deadline, freed).await.is_err() {
-            return Err(error);
-        }
+fn count_refused(id: &str, error: &AppendError) {
+    if let AppendError::NoRoom(what) = error {
+        let (exporter, reason) = (id.to_owned(), what.label());
+        metrics::counter!(names::STORE_REFUSED.name, "exporter" => exporter, "reason" => reason).increment(1);
     }
 }
 
@@ -122,7 +106,9 @@ impl SendBatch for Append {
 
 fn rejection(error: AppendError) -> Rejection {
     match error {
+        AppendError::NoRoom(what) => Rejection::busy(what.to_string()),
         AppendError::Full(reason) => Rejection::busy(reason),
+        error @ AppendError::NotSealed => Rejection::busy(error.to_string()),
         AppendError::TooLarge(reason) => Rejection::Invalid(reason),
         AppendError::Closed => Rejection::Closed,
         AppendError::Unknown(reason) => Rejection::Unknown(reason),

@@ -12,10 +12,12 @@ use tokio::task::spawn_blocking;
 impl TraceReader for Store {
     fn get_trace(&self, id: TraceId, until: Instant) -> Read<'_, Option<Trace>> {
         Box::pin(async move {
-            let trace = self.read(until, move |snapshot, limits| snapshot.trace(id, limits)).await?;
+            let read = move |snapshot: &Snapshot, limits| Ok((snapshot.trace(id, limits)?, snapshot.unread));
+            let (trace, unread) = self.read(until, read).await?;
             match (trace.spans.is_empty(), trace.warnings.first()) {
                 (false, _) => Ok(Some(trace)),
                 (true, None) => Ok(None),
+                (true, Some(_)) if unread > 0 => Err(ReadError::NotYet(trace.warnings.join("; "))),
                 // Nothing was found, but not everything could be looked at: "not there" would be a guess.
                 (true, Some(_)) => Err(ReadError::Damaged(trace.warnings.join("; "))),
             }

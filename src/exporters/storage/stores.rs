@@ -1,10 +1,11 @@
 //! The store of one exporter, open or not, and the gauges that show it.
 
+use crate::merge::{self, Mergers};
 use crate::storage::clock::SystemClock;
 use crate::storage::disk::SystemDisk;
 use crate::storage::{Engine, Options, StorageError};
 use crate::telemetry::names;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::{AbortHandle, spawn_blocking};
@@ -15,17 +16,19 @@ const GAUGE_INTERVAL: Duration = Duration::from_secs(1);
 /// A directory and, while the exporter runs, its engine.
 pub struct Store {
     options: Options,
+    merging: merge::Options,
     open: Mutex<Option<Open>>,
 }
 
 struct Open {
     engine: Arc<Engine>,
+    mergers: Mergers,
     gauges: AbortHandle,
 }
 
 impl Store {
-    pub fn new(options: Options) -> Self {
-        Self { options, open: Mutex::default() }
+    pub fn new(options: Options, merging: merge::Options) -> Self {
+        Self { options, merging, open: Mutex::default() }
     }
 
     /// The engine, while it is open.
@@ -43,8 +46,9 @@ impl Store {
         let opening = move || Engine::open(options, Arc::new(SystemDisk), Arc::new(SystemClock));
         let engine = Arc::new(spawn_blocking(opening).await?.map_err(twice)?);
         report(&engine);
+        let mergers = Mergers::start(&engine, &self.merging).context("starting the merge threads")?;
         let gauges = tokio::spawn(show(engine.clone())).abort_handle();
-        *self.slot() = Some(Open { engine, gauges });
+        *self.slot() = Some(Open { engine, mergers, gauges });
         Ok(())
     }
 
@@ -52,9 +56,14 @@ impl Store {
     pub async fn close(&self) {
         let Some(open) = self.slot().take() else { return };
         open.gauges.abort();
-        let engine = open.engine.clone();
+        let (engine, mergers) = (open.engine.clone(), open.mergers);
+        let closing = move || {
+            // Before the engine, that no merge begins while it closes.
+            mergers.stop();
+            engine.shutdown();
+        };
         // A panic inside was reported where it happened.
-        let _ = spawn_blocking(move || engine.shutdown()).await;
+        let _ = spawn_blocking(closing).await;
         set_gauges(&open.engine);
     }
 }
@@ -78,12 +87,16 @@ fn report(engine: &Engine) {
         if hole.durable {
             tracing::error!(%file, from, to, lost, "damage in the log: batches that were answered may be among those lost");
         } else {
-            tracing::warn!(%file, from, to, lost, "a hole in the log: batches there were probably never answered");
+            tracing::warn!(%file, from, to, lost, "a hole in the log: batches there were never synced");
         }
     }
     found.notes.iter().for_each(|note| tracing::warn!("{note}; the next seal writes both again"));
     for file in &found.unreadable {
-        tracing::error!("a segment cannot be read and is left out of answers: {}", file.why);
+        tracing::error!("a file cannot be read, or not all of it; that is left out of answers: {}", file.why);
+    }
+    if found.set_aside > 0 {
+        let batches = found.set_aside;
+        tracing::warn!(%directory, batches, "batches that could not be sealed are read from set-aside; sluice store export has them too");
     }
     let damaged = found.holes.iter().filter(|hole| hole.durable).count() + found.unreadable.len();
     metrics::gauge!(names::STORE_DAMAGE.name, "exporter" => options.name.clone()).set(damaged as f64);
@@ -102,6 +115,15 @@ fn set_gauges(engine: &Engine) {
     let (log, segments) = engine.disk_bytes();
     metrics::gauge!(names::STORE_BYTES.name, "exporter" => name(), "kind" => "wal").set(log as f64);
     metrics::gauge!(names::STORE_BYTES.name, "exporter" => name(), "kind" => "segments").set(segments as f64);
+    metrics::gauge!(names::STORE_SET_ASIDE.name, "exporter" => name()).set(engine.set_aside() as f64);
     metrics::gauge!(names::STORE_SEGMENTS.name, "exporter" => name()).set(engine.segment_count() as f64);
     metrics::gauge!(names::STORE_MEMTABLE_BYTES.name, "exporter" => name()).set(engine.memory() as f64);
+    metrics::gauge!(names::STORE_LOG_FILES_WAITING.name, "exporter" => name()).set(engine.log_files_waiting() as f64);
+    metrics::gauge!(names::STORE_UNREAD.name, "exporter" => name()).set(engine.unread() as f64);
+    let (free, reserve) = engine.disk_room();
+    metrics::gauge!(names::STORE_DISK_FREE.name, "exporter" => name()).set(free as f64);
+    metrics::gauge!(names::STORE_DISK_RESERVE.name, "exporter" => name()).set(reserve as f64);
+    let paused = engine.expiry_paused_until().map_or(0, |until| until.saturating_sub(engine.now()));
+    metrics::gauge!(names::STORE_EXPIRY_PAUSED.name, "exporter" => name()).set(paused as f64 / 1e9);
+    metrics::gauge!(names::STORE_CLOCK_OFFSET.name, "exporter" => name()).set(engine.clock_offset() as f64 / 1e9);
 }

@@ -1,6 +1,7 @@
 //! The one writer of the manifest: seals, merges and expiry change the list of live files through it, one after the
 //! other, and readers see each change as soon as it is durable.
 
+use super::ballast;
 use super::view::CurrentView;
 use crate::model::time::Nanos;
 use crate::storage::disk::Disk;
@@ -9,9 +10,12 @@ use crate::storage::files::Layout;
 use crate::storage::manifest::{self, FileKind, LiveFile, Manifest};
 use crate::storage::memtable::Memtable;
 use crate::storage::segment::Segment;
+use crate::storage::set_aside::SetAside;
+use crate::telemetry::Laps;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 /// See the module. `now` is store time wherever it is asked for.
 pub struct Catalog {
@@ -28,37 +32,64 @@ pub struct Catalog {
 
 struct State {
     manifest: Manifest,
-    /// Sealed, by the order of their freezing, and not yet published: one before them is not sealed.
+    /// Sealed, by the order of their freezing, and not yet published.
     sealed: BTreeMap<u64, Sealed>,
     /// The freeze that is published next.
     next_freeze: u64,
     /// Segments that a merge works on, and whether it should stop.
     claims: HashMap<u64, Arc<AtomicBool>>,
+    /// Segments that a manifest on disk may name though its writing failed. They stay until a later one is written.
+    in_doubt: Vec<Arc<Segment>>,
+    /// Segments that a merge could not read, and what was wrong.
+    damaged: BTreeMap<u64, String>,
 }
 
-/// A memtable and the segment made from it.
+/// A memtable and what was made of it: together they hold all its rows.
+#[derive(Clone)]
 pub struct Sealed {
     pub memtable: Arc<Memtable>,
-    pub segment: Arc<Segment>,
+    /// One, unless batches had to be kept apart.
+    pub segments: Vec<Arc<Segment>>,
+    /// The batches that cannot be in a segment.
+    pub set_aside: Option<Arc<SetAside>>,
+    /// The time since its freeze.
+    pub laps: Laps,
+}
+
+impl Sealed {
+    fn live_files(&self) -> impl Iterator<Item = LiveFile> {
+        let segments = self.segments.iter().map(|segment| live_file(segment));
+        segments.chain(self.set_aside.iter().map(|set_aside| set_aside.file.clone()))
+    }
+
+    /// Bytes of memory that are free once this is published: rows that are set aside stay in it.
+    fn memory(&self) -> usize {
+        let kept = self.set_aside.as_ref().map_or(0, |set_aside| set_aside.memory());
+        self.memtable.bytes().saturating_sub(kept)
+    }
 }
 
 /// What publishing seals did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Published {
-    /// How many memtables are in named segments now that were not.
+    /// How many memtables are in named files now that were not.
     pub memtables: usize,
-    /// Their bytes in memory.
+    /// Bytes of memory that they no longer take.
     pub memory: usize,
-    /// Every row below this LSN is in a named segment.
+    /// Every row below this LSN is in a named file.
     pub position: u64,
+    /// Batches that were set aside.
+    pub set_aside: u64,
+    /// For each memtable the time since its freeze, and when its publishing began.
+    pub laps: Vec<Laps>,
 }
 
 impl Catalog {
     pub fn new(disk: Arc<dyn Disk>, layout: Layout, manifest: Manifest, view: CurrentView) -> Self {
         let (next_segment, next_log) = (AtomicU64::new(manifest.next_segment), AtomicU64::new(manifest.next_log));
-        let (sealed, claims) = (BTreeMap::new(), HashMap::new());
-        let state = Mutex::new(State { manifest, sealed, next_freeze: 0, claims });
-        Self { disk, layout, view, state, next_log, next_segment }
+        let (sealed, claims, damaged) = (BTreeMap::new(), HashMap::new(), BTreeMap::new());
+        let state = State { manifest, sealed, next_freeze: 0, claims, in_doubt: Vec::new(), damaged };
+        Self { disk, layout, view, state: Mutex::new(state), next_log, next_segment }
     }
 
     /// Says that log files up to this id may have been begun.
@@ -80,39 +111,44 @@ impl Catalog {
         self.state().manifest.clone()
     }
 
+    /// Every live file, as the manifest was last written.
+    pub fn live_files(&self) -> Vec<LiveFile> {
+        self.state().manifest.files.clone()
+    }
+
     /// Takes over what was sealed as number `freeze`, to be published once all before it are.
     pub fn add_sealed(&self, freeze: u64, sealed: Sealed) {
         self.state().sealed.insert(freeze, sealed);
     }
 
-    /// Names every segment whose predecessors are all named, in one manifest.
+    /// Writes the manifest as it is, so that it knows of every id given out so far: a start then removes the files of ids
+    /// that it does not name, and asks for nothing.
+    pub fn know_ids(&self, now: Nanos) -> Result<(), StorageError> {
+        self.state().commit(self, now, |_| {})
+    }
+
+    /// Names everything that was sealed and whose predecessors are all named, in one manifest.
     ///
     /// Errors: the manifest cannot be written; all is as before.
     pub fn publish_sealed(&self, now: Nanos) -> Result<Published, StorageError> {
         let mut state = self.state();
+        let began = Instant::now();
         let first = state.next_freeze;
-        let ready = state.sealed.iter().zip(first..).take_while(|((freeze, _), next)| *freeze == next).count() as u64;
-        let (mut published, mut files) = (Published::default(), Vec::new());
-        for sealed in state.sealed.range(first..first + ready).map(|(_, sealed)| sealed) {
-            files.push(live_file(&sealed.segment));
-            published.position = sealed.memtable.last_lsn().map_or(published.position, |lsn| lsn + 1);
-            published.memtables += 1;
-            published.memory += sealed.memtable.bytes();
-        }
-        if ready == 0 {
-            return Ok(published);
-        }
+        let ready = state.sealed.iter().zip(first..).take_while(|((freeze, _), next)| *freeze == next);
+        let ready: Vec<_> = ready.map(|((_, sealed), _)| sealed.clone()).collect();
+        let Some(last) = ready.last() else { return Ok(Published::default()) };
+        let position = last.memtable.last_lsn().map_or(0, |lsn| lsn + 1);
         state.commit(self, now, |manifest| {
-            manifest.position = manifest.position.max(published.position);
-            manifest.files.append(&mut files);
+            manifest.position = manifest.position.max(position);
+            manifest.files.extend(ready.iter().flat_map(Sealed::live_files));
         })?;
-        published.position = state.manifest.position;
-        state.next_freeze += ready;
-        let epoch = state.manifest.epoch;
-        for freeze in first..first + ready {
-            if let Some(Sealed { memtable, segment }) = state.sealed.remove(&freeze) {
-                self.view.publish(&memtable, segment, epoch);
-            }
+        let mut published = Published { position: state.manifest.position, ..Published::default() };
+        let next = first + ready.len() as u64;
+        state.next_freeze = next;
+        state.sealed = state.sealed.split_off(&next);
+        for sealed in ready {
+            published.add(&sealed, began);
+            self.view.publish(sealed, state.manifest.epoch);
         }
         Ok(published)
     }
@@ -121,7 +157,7 @@ impl Catalog {
     pub fn claim(self: &Arc<Self>, segments: Vec<Arc<Segment>>) -> Option<Claim> {
         let mut state = self.state();
         let ids: Vec<_> = segments.iter().map(|segment| segment.footer().id).collect();
-        let free = |id: &u64| !state.claims.contains_key(id) && state.manifest.files.iter().any(|file| file.id == *id);
+        let free = |id: &u64| !state.claims.contains_key(id) && state.is_live(*id);
         if !ids.iter().all(free) {
             return None;
         }
@@ -138,35 +174,99 @@ impl Catalog {
     /// Puts `outputs`, which are durable under their names, in the place of what was claimed.
     ///
     /// Errors: an input was expired meanwhile, so that the outputs are to be given up; or the manifest cannot be
-    /// written: then the outputs may be named on disk already and must stay until a later manifest is written.
+    /// written: then the outputs may be named on disk already, and the catalog gives them up once a later one is written.
     pub fn replace(&self, now: Nanos, claim: &Claim, outputs: &[Arc<Segment>]) -> Result<(), ReplaceError> {
         let mut state = self.state();
         let inputs: Vec<_> = claim.segments.iter().map(|segment| segment.footer().id).collect();
-        let live = |id: &u64| state.manifest.files.iter().any(|file| file.id == *id);
-        if claim.is_cancelled() || !inputs.iter().all(live) {
+        if claim.is_cancelled() || !inputs.iter().all(|&id| state.is_live(id)) {
             return Err(ReplaceError::Cancelled);
         }
         let change = |manifest: &mut Manifest| {
             manifest.files.retain(|file| !inputs.contains(&file.id));
             manifest.files.extend(outputs.iter().map(|segment| live_file(segment)));
         };
-        state.commit(self, now, change).map_err(ReplaceError::Failed)?;
+        if let Err(error) = state.commit(self, now, change) {
+            state.in_doubt.extend_from_slice(outputs);
+            return Err(ReplaceError::Failed(error));
+        }
         self.view.replace(&inputs, outputs, state.manifest.epoch);
         claim.segments.iter().for_each(|segment| segment.remove_when_unused(self.disk.clone()));
         Ok(())
     }
 
-    /// Gives up these segments. A merge that works on one of them is told to stop.
+    /// Ends the doubt that a failed manifest left: writes it as it is, so that what it does not name can go.
+    ///
+    /// Errors: it cannot be written; the doubt stays.
+    pub fn end_doubt(&self, now: Nanos) -> Result<(), StorageError> {
+        let mut state = self.state();
+        if state.in_doubt.is_empty() { Ok(()) } else { state.commit(self, now, |_| {}) }
+    }
+
+    /// Remembers that a live segment cannot be merged, and why.
+    pub fn note_damaged(&self, id: u64, what: String) {
+        let mut state = self.state();
+        if state.is_live(id) {
+            state.damaged.insert(id, what);
+        }
+    }
+
+    /// Segments that merges leave out for what is wrong with them.
+    pub fn damaged(&self) -> BTreeMap<u64, String> {
+        self.state().damaged.clone()
+    }
+
+    /// The live segments that no merge works on and that can be merged as far as is known.
+    pub fn mergeable(&self) -> Vec<Arc<Segment>> {
+        let state = self.state();
+        let free = |id: &u64| !state.claims.contains_key(id) && !state.damaged.contains_key(id);
+        let view = self.view.get();
+        view.segments.iter().filter(|segment| free(&segment.footer().id)).cloned().collect()
+    }
+
+    /// Gives up these segments. A merge that works on one of them is told to stop. On a full disk the manifest that says so
+    /// takes the place of the ballast.
     pub fn expire(&self, now: Nanos, ids: &[u64]) -> Result<(), StorageError> {
+        match self.try_expire(now, ids) {
+            Err(error) if error.is_full() && ballast::give_up(&*self.disk, &self.layout) => self.try_expire(now, ids),
+            other => other,
+        }
+    }
+
+    fn try_expire(&self, now: Nanos, ids: &[u64]) -> Result<(), StorageError> {
         let mut state = self.state();
         ids.iter().filter_map(|id| state.claims.get(id)).for_each(|cancel| cancel.store(true, Ordering::Relaxed));
         state.commit(self, now, |manifest| {
             manifest.files.retain(|file| !ids.contains(&file.id));
         })?;
+        // Nobody can be reading those that cannot be read. What cannot be removed now is removed by the next start.
+        let unreadable = self.view.get().unreadable;
+        for id in unreadable.iter().map(|unreadable| unreadable.file.id).filter(|id| ids.contains(id)) {
+            let _ = self.disk.remove(&self.layout.segment(id));
+        }
+        state.damaged.retain(|id, _| !ids.contains(id));
         for segment in self.view.replace(ids, &[], state.manifest.epoch) {
             segment.remove_when_unused(self.disk.clone());
         }
         Ok(())
+    }
+}
+
+impl Published {
+    fn add(&mut self, sealed: &Sealed, began: Instant) {
+        self.memtables += 1;
+        self.memory += sealed.memory();
+        self.set_aside += sealed.set_aside.as_ref().map_or(0, |set_aside| set_aside.batches());
+        let mut laps = sealed.laps.clone();
+        laps.end_at("seal_wait", began);
+        self.laps.push(laps);
+    }
+
+    /// Counts the time that each memtable took from its freeze until now.
+    pub fn record(self) {
+        for mut laps in self.laps {
+            laps.end("seal_publish");
+            laps.whole("seal");
+        }
     }
 }
 
@@ -187,7 +287,12 @@ impl State {
         change(&mut next);
         manifest::store(&*catalog.disk, &catalog.layout, &next)?;
         self.manifest = next;
+        self.in_doubt.drain(..).for_each(|segment| segment.remove_when_unused(catalog.disk.clone()));
         Ok(())
+    }
+
+    fn is_live(&self, id: u64) -> bool {
+        self.manifest.files.iter().any(|file| file.id == id)
     }
 }
 

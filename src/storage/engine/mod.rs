@@ -1,13 +1,22 @@
 //! The engine: the only writer of its directory.
 
+mod backlog;
+mod ballast;
 mod catalog;
+mod keeper;
+mod open_store;
+mod opening;
+mod pieces;
 mod recovery;
 mod room;
 mod sealing;
+mod unnamed;
 mod view;
+mod waiting;
 mod wal_thread;
 
 pub use catalog::{Claim, ReplaceError};
+pub use open_store::OpenStore;
 pub use recovery::Directory;
 pub use room::Room;
 pub use view::{Snapshot, Unreadable};
@@ -18,18 +27,20 @@ use crate::storage::codec::crc;
 use crate::storage::disk::{Disk, LockGuard};
 use crate::storage::error::{AppendError, StorageError};
 use crate::storage::files::Layout;
-use crate::storage::memtable::{Memtable, MemtableView};
 use crate::storage::options::Options;
 use crate::storage::segment::Segment;
-use crate::storage::wal::{Hole, Log, Replay};
-use catalog::{Catalog, Sealed};
+use crate::storage::wal::{Hole, Log};
+use backlog::Backlog;
+use catalog::Catalog;
+use keeper::{Bell, Keeper};
+use opening::Opening;
 use room::Budget;
-use sealing::{Frozen, Sealers, seal_one};
+use sealing::Sealers;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::JoinHandle;
-use view::{CurrentView, View};
+use std::time::Instant;
 use wal_thread::{Command, Pending, WalThread};
 
 /// Called once with the outcome of an append, on the `wal` thread: it must be quick and must not block.
@@ -39,7 +50,8 @@ pub type Done = Box<dyn FnOnce(Result<(), AppendError>) + Send>;
 pub struct Engine {
     shared: Arc<Shared>,
     commands: mpsc::Sender<Command>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    /// The keeper and the `wal` thread.
+    threads: Mutex<Vec<JoinHandle<()>>>,
     found: Found,
     _lock: Option<LockGuard>,
 }
@@ -55,12 +67,15 @@ pub struct Found {
     pub unreadable: Vec<Unreadable>,
     /// Batches taken over from the log.
     pub replayed_batches: u64,
+    /// Batches that could not be sealed. They are readable.
+    pub set_aside: u64,
 }
 
 impl Found {
     fn of(directory: &Directory, holes: Vec<Hole>, replayed_batches: u64) -> Self {
         let (notes, unreadable) = (directory.notes.clone(), directory.unreadable.clone());
-        Self { holes, notes, unreadable, replayed_batches }
+        let set_aside = directory.set_aside.iter().map(|file| file.batches()).sum();
+        Self { holes, notes, unreadable, replayed_batches, set_aside }
     }
 }
 
@@ -76,6 +91,14 @@ pub(super) struct Shared {
     pub budget: Arc<Budget>,
     pub readable: AtomicU64,
     pub log_bytes: AtomicU64,
+    /// Bytes of log files nothing lives in.
+    pub spare_bytes: AtomicU64,
+    /// Closed log files with rows that are in no segment yet.
+    pub log_files_waiting: AtomicUsize,
+    /// Rings when the live segments have changed.
+    pub bell: Bell,
+    /// Batches that could not be sealed.
+    set_aside: AtomicU64,
     /// What is wrong now, by the part it is wrong with.
     troubles: Mutex<BTreeMap<&'static str, String>>,
 }
@@ -90,6 +113,17 @@ impl Shared {
         }
     }
 
+    /// Counts batches that could not be sealed, and says so.
+    pub fn note_set_aside(&self, batches: u64) {
+        let all = self.set_aside.fetch_add(batches, Ordering::Relaxed) + batches;
+        if all > 0 {
+            let place = self.layout.set_aside.display();
+            let words =
+                format!("{all} batches could not be sealed; they are readable, durable in {place}, and stay in memory");
+            self.set_trouble("set-aside", Some(words));
+        }
+    }
+
     /// Label value of this store's metrics.
     pub fn name(&self) -> String {
         self.options.name.clone()
@@ -98,42 +132,54 @@ impl Shared {
 
 impl Engine {
     /// Opens a directory, making it a store if it is none: replays the log, seals what fills a memtable on the way,
-    /// begins a new log file and starts the threads.
+    /// begins a new log file and starts the threads. On a full disk it opens with as much of the log as the memory may hold,
+    /// reads on when segments can be written again, and takes no batches before that.
     ///
     /// Errors: the directory is in use, its manifest cannot be read, it was written by a newer version, or the disk fails.
     pub fn open(options: Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
-        let directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
-        let mut opening = Opening::new(&options, &disk, &directory);
+        let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
+        recovery::sync_log(&*disk, &directory.layout)?;
+        let mut opening = Opening::new(&options, &disk, &mut directory);
+        let last_known = |in_log| recovery::last_known_time(&directory.manifest, in_log);
+        opening.expire(&StoreClock::start(clock.clone(), last_known(0)));
         let replay = opening.replay(&directory)?;
-        recovery::remove_orphans(&*disk, &directory, &replay)?;
-        let last_known = recovery::last_known_time(&directory, &replay);
-        let clock = StoreClock::start(clock, last_known);
-        sync_log(&*disk, &directory.layout, &replay)?;
+        recovery::remove_unnamed(&*disk, &directory, &replay)?;
+        let clock = StoreClock::start(clock, last_known(replay.latest));
+        opening.read_on(&clock)?;
+        opening.settle(&replay);
         let position = opening.catalog.manifest().position;
-        let log = begin_log(&disk, &directory, &options, &replay, position)?;
+        let log = opening::begin_log(&disk, &directory, &options, &replay, position)?;
         let found = Found::of(&directory, replay.holes, opening.replayed);
-        let Opening { catalog, memtable, frozen, freezes, .. } = opening;
+        let Opening { catalog, memtable, frozen, freezes, backlog, .. } = opening;
         let budget = Arc::new(Budget::new(&options));
-        frozen.iter().map(|memtable| memtable.bytes()).chain([memtable.bytes()]).for_each(|size| budget.charge(size));
-        catalog.view.begin(frozen, memtable);
+        let set_aside = directory.set_aside.iter().map(|file| file.memory());
+        let memtables = frozen.iter().map(|memtable| memtable.bytes()).chain([memtable.bytes()]);
+        set_aside.chain(memtables).for_each(|size| budget.charge(size));
+        catalog.view.begin(frozen.into(), memtable);
+        let readable = backlog.as_ref().map_or(replay.next_lsn - 1, |backlog| backlog.reached());
         let shared = Arc::new(Shared {
             layout: directory.layout,
             store: directory.manifest.store,
             clock,
             catalog,
             budget,
-            readable: AtomicU64::new(replay.next_lsn - 1),
-            log_bytes: AtomicU64::new(log.bytes()),
+            readable: AtomicU64::new(readable),
+            log_bytes: AtomicU64::new(0),
+            spare_bytes: AtomicU64::new(0),
+            log_files_waiting: AtomicUsize::new(0),
+            bell: Bell::default(),
+            set_aside: AtomicU64::new(0),
             troubles: Mutex::default(),
             options,
             disk,
         });
-        Self::start(shared, log, (replay.next_lsn, freezes), found, directory.lock)
+        shared.note_set_aside(found.set_aside);
+        Self::start(shared, (log, backlog), (replay.next_lsn, freezes), found, directory.lock)
     }
 
     fn start(
         shared: Arc<Shared>,
-        log: Log,
+        log: (Log, Option<Backlog>),
         next: (u64, u64),
         found: Found,
         lock: Option<LockGuard>,
@@ -142,9 +188,12 @@ impl Engine {
         let failed = |what| StorageError::io(&shared.layout.root, what);
         let sealers = Sealers::start(&shared, &commands).map_err(failed("starting the seal threads"))?;
         let wal = WalThread::new(shared.clone(), log, sealers, inbox, next);
-        let thread = std::thread::Builder::new().name("wal".into()).spawn(move || wal.run());
-        let thread = thread.map_err(failed("starting the wal thread"))?;
-        Ok(Self { shared, commands, thread: Mutex::new(Some(thread)), found, _lock: lock })
+        let mut keeper = Keeper::new(shared.clone(), commands.clone());
+        keeper.round();
+        let thread = |name: &str| std::thread::Builder::new().name(name.into());
+        let wal = thread("wal").spawn(move || wal.run()).map_err(failed("starting the wal thread"))?;
+        let keeper = thread("keeper").spawn(move || keeper.run()).map_err(failed("starting the keeper thread"))?;
+        Ok(Self { shared, commands, threads: Mutex::new(vec![keeper, wal]), found, _lock: lock })
     }
 
     pub fn options(&self) -> &Options {
@@ -158,7 +207,7 @@ impl Engine {
     /// Takes room for a batch, or says what is full. Never waits; see [`Engine::on_room`].
     pub fn reserve(&self, bytes: usize, spans: usize) -> Result<Room, AppendError> {
         let room = self.shared.budget.reserve(&self.shared.options, bytes, spans);
-        if matches!(room, Err(AppendError::Full(_))) {
+        if matches!(room, Err(AppendError::NoRoom(_))) {
             // A closed engine has nothing to relieve.
             let _ = self.commands.send(Command::Relieve);
         }
@@ -170,10 +219,10 @@ impl Engine {
         self.shared.budget.on_room(waiter);
     }
 
-    /// Hands a batch to the `wal` thread. `done` hears `Ok` once the batch is durable and readable.
+    /// Hands a batch to the `wal` thread. `done` hears `Ok` once the batch is as durable as the options promise and readable.
     pub fn append(&self, batch: Batch, room: Room, done: Done) {
         let payload_crc = crc(&[batch.bytes()]);
-        let pending = Pending { batch, payload_crc, room, done };
+        let pending = Pending { batch, payload_crc, room, done, queued: Instant::now() };
         if let Err(mpsc::SendError(Command::Append(pending))) = self.commands.send(Command::Append(pending)) {
             (pending.done)(Err(AppendError::Closed));
         }
@@ -205,20 +254,66 @@ impl Engine {
         (self.shared.log_bytes.load(Ordering::Relaxed), segments)
     }
 
+    /// Log files that are full and hold rows in no segment yet.
+    pub fn log_files_waiting(&self) -> usize {
+        self.shared.log_files_waiting.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of disk that files can still take, as the keeper last measured, and how many of them are kept for seals. Below
+    /// that batches are refused. Spare log files count as free: seals get their room when they need it.
+    pub fn disk_room(&self) -> (u64, u64) {
+        self.shared.budget.disk()
+    }
+
+    /// Whether a merge can write this many bytes and leave the seals what is kept for them. Measures now.
+    pub fn room_for_merge(&self, bytes: u64) -> bool {
+        let measured = keeper::measure(&self.shared);
+        let (free, reserve) = self.shared.budget.disk();
+        measured.is_ok() && free >= reserve.saturating_add(bytes)
+    }
+
+    /// Batches of the log that are not in memory yet, so neither readable nor in a segment; none are taken before they are.
+    pub fn unread(&self) -> u64 {
+        self.shared.budget.unread()
+    }
+
+    /// Until when, in store time, nothing is given up for its age, because the start found the clock to have moved on by
+    /// more than 24 h; `None` where it is not so, or not any more.
+    pub fn expiry_paused_until(&self) -> Option<Nanos> {
+        self.shared.clock.doubted_until()
+    }
+
+    /// How far the store's time is ahead of the wall clock, in nanoseconds; negative when it is behind.
+    pub fn clock_offset(&self) -> i64 {
+        self.shared.clock.offset()
+    }
+
     /// Live segments that can be read.
     pub fn segment_count(&self) -> usize {
         self.shared.catalog.view.get().segments.len()
     }
 
-    /// Bytes of memory taken by batches not yet in a segment, reservations included.
+    /// Batches that could not be sealed.
+    pub fn set_aside(&self) -> u64 {
+        self.shared.set_aside.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory taken by batches not in a segment, reservations included.
     pub fn memory(&self) -> usize {
         self.shared.budget.memory()
     }
 
     /// What is wrong now: a sentence a part, none when all is well.
     pub fn troubles(&self) -> Vec<String> {
-        let troubles = self.shared.troubles.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        troubles.iter().map(|(part, what)| format!("{part}: {what}")).collect()
+        let troubles = self.shared.troubles.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone();
+        let damaged = self.damaged();
+        let damaged = damaged.iter().map(|(id, what)| format!("segment {id} is left out of merges: {what}"));
+        troubles.iter().map(|(part, what)| format!("{part}: {what}")).chain(damaged).collect()
+    }
+
+    /// Says what is wrong with a part, or that nothing is any more. `true` where that is news.
+    pub fn set_trouble(&self, part: &'static str, trouble: Option<String>) -> bool {
+        self.shared.set_trouble(part, trouble)
     }
 
     /// The disk and the names of the files in it, for those who write segments of their own.
@@ -236,6 +331,27 @@ impl Engine {
         self.shared.catalog.new_segment()
     }
 
+    /// Calls this after every change of the live segments, on the thread that made it: it must be quick and must not
+    /// block. Only the first one asked for is called.
+    pub fn on_publication(&self, listener: Box<dyn Fn() + Send + Sync>) {
+        self.shared.catalog.view.listen(listener);
+    }
+
+    /// The live segments that could be merged now: readable, not known as damaged, in no merge.
+    pub fn mergeable(&self) -> Vec<Arc<Segment>> {
+        self.shared.catalog.mergeable()
+    }
+
+    /// Leaves a live segment out of merges until the next start, and says so among the troubles. It is read as before.
+    pub fn note_damaged(&self, id: u64, what: String) {
+        self.shared.catalog.note_damaged(id, what);
+    }
+
+    /// Ids of the segments that merges leave out, and what is wrong with each.
+    pub fn damaged(&self) -> BTreeMap<u64, String> {
+        self.shared.catalog.damaged()
+    }
+
     /// Takes these segments for a merge: all, or none if one is not live or taken already.
     pub fn claim(&self, segments: Vec<Arc<Segment>>) -> Option<Claim> {
         self.shared.catalog.claim(segments)
@@ -248,7 +364,16 @@ impl Engine {
 
     /// Puts `outputs`, which are durable under their names, in the place of what was claimed; see [`ReplaceError`].
     pub fn replace(&self, claim: &Claim, outputs: &[Arc<Segment>]) -> Result<(), ReplaceError> {
-        self.shared.catalog.replace(self.now(), claim, outputs)
+        let replaced = self.shared.catalog.replace(self.now(), claim, outputs);
+        self.shared.bell.ring();
+        replaced
+    }
+
+    /// Ends the doubt that a failed [`Engine::replace`] left, so that its outputs can go. Nothing to do without one.
+    ///
+    /// Errors: the manifest still cannot be written.
+    pub fn end_doubt(&self) -> Result<(), StorageError> {
+        self.shared.catalog.end_doubt(self.now())
     }
 
     /// Gives up the segments with these ids: no reader that begins now sees them. A file goes when the last reader does.
@@ -265,9 +390,10 @@ impl Engine {
 
     /// Takes no more batches, seals what there is, closes the log and waits for all of it. Any number of times.
     pub fn shutdown(&self) {
+        self.shared.bell.end();
         let _ = self.commands.send(Command::Stop);
-        let thread = self.thread.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        if let Some(thread) = thread {
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
             // A panic of the thread was reported when it happened.
             let _ = thread.join();
         }
@@ -277,125 +403,5 @@ impl Engine {
 impl Drop for Engine {
     fn drop(&mut self) {
         self.shutdown();
-    }
-}
-
-/// What replaying collects before the threads exist.
-struct Opening<'a> {
-    options: &'a Options,
-    disk: &'a Arc<dyn Disk>,
-    catalog: Arc<Catalog>,
-    memtable: Memtable,
-    /// Full memtables that could not be sealed yet; the seal threads go on with them.
-    frozen: Vec<Arc<Memtable>>,
-    freezes: u64,
-    replayed: u64,
-}
-
-impl<'a> Opening<'a> {
-    fn new(options: &'a Options, disk: &'a Arc<dyn Disk>, directory: &Directory) -> Self {
-        let view = CurrentView::new(View {
-            epoch: directory.manifest.epoch,
-            segments: Arc::new(directory.segments.clone()),
-            unreadable: Arc::new(directory.unreadable.clone()),
-            frozen: Vec::new(),
-            active: Arc::default(),
-        });
-        let catalog = Catalog::new(disk.clone(), directory.layout.clone(), directory.manifest.clone(), view);
-        let (memtable, frozen) = (Memtable::default(), Vec::new());
-        Self { options, disk, catalog: Arc::new(catalog), memtable, frozen, freezes: 0, replayed: 0 }
-    }
-
-    /// Reads the log into the memtable. Whenever that is full it is sealed on the spot, so that a long log does not
-    /// need more memory than a running store.
-    fn replay(&mut self, directory: &Directory) -> Result<Replay, StorageError> {
-        recovery::read_log(&**self.disk, &directory.layout, &directory.manifest, &mut |entry| {
-            self.replayed += 1;
-            self.memtable.extend([entry]);
-            if self.memtable.bytes() >= self.options.freeze_at() {
-                self.seal_full(directory);
-            }
-        })
-    }
-
-    fn seal_full(&mut self, directory: &Directory) {
-        let memtable = Arc::new(std::mem::take(&mut self.memtable));
-        let freeze = self.freezes;
-        self.freezes += 1;
-        // Memtables are published in LSN order: behind one that waits, all wait. With segments that the manifest cannot
-        // know of, nothing is written before they are understood.
-        if self.frozen.is_empty() && directory.orphans.is_empty() {
-            let frozen = Frozen { memtable: memtable.clone(), freeze, segment: self.catalog.new_segment() };
-            match self.seal(directory, frozen) {
-                Ok(()) => return,
-                Err(error) => tracing::error!(%error, "sealing while opening the store failed; it is tried again"),
-            }
-        }
-        self.frozen.push(memtable);
-    }
-
-    fn seal(&self, directory: &Directory, frozen: Frozen) -> Result<(), StorageError> {
-        let into = (&directory.layout, self.options, &directory.manifest.store);
-        let segment = Arc::new(seal_one(&**self.disk, into, &frozen)?);
-        self.catalog.add_sealed(frozen.freeze, Sealed { memtable: frozen.memtable, segment });
-        self.catalog.publish_sealed(0).map(drop)
-    }
-}
-
-/// Makes durable what was found in the log. A kill may have left frames that the system has and the disk has not; they
-/// become readable now, and a power cut must not take back what was read.
-fn sync_log(disk: &dyn Disk, layout: &Layout, replay: &Replay) -> Result<(), StorageError> {
-    for file in &replay.closed {
-        let path = layout.log(file.id);
-        disk.open(&path).and_then(|file| file.sync()).map_err(StorageError::io(&path, "syncing"))?;
-    }
-    Ok(())
-}
-
-/// Begins the new log file, then sets free what the old ones no longer need to hold.
-fn begin_log(
-    disk: &Arc<dyn Disk>,
-    directory: &Directory,
-    options: &Options,
-    replay: &Replay,
-    position: u64,
-) -> Result<Log, StorageError> {
-    let layout = directory.layout.clone();
-    let failed = |what| StorageError::io(&directory.layout.wal, what);
-    let store = directory.manifest.store;
-    let log = Log::start(disk.clone(), layout, options.wal.clone(), store, replay.inherited());
-    let mut log = log.map_err(failed("beginning a log file"))?;
-    log.adopt(&replay.empty).map_err(failed("reusing log files"))?;
-    log.release(position).map_err(failed("reusing log files"))?;
-    Ok(log)
-}
-
-/// A store that is open for reading only, while nobody writes to it.
-pub struct OpenStore {
-    pub directory: Directory,
-    pub found: Found,
-    pub snapshot: Snapshot,
-    /// Bytes of all log files.
-    pub log_bytes: u64,
-}
-
-impl OpenStore {
-    /// Opens a directory and changes nothing in it. What is only in the log is held in memory.
-    pub fn open(directory: &std::path::Path, disk: &dyn Disk) -> Result<Self, StorageError> {
-        let directory = recovery::open_for_reading(disk, Layout::new(directory))?;
-        let (memtable, mut replayed) = (Memtable::default(), 0);
-        let replay = recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| {
-            replayed += 1;
-            memtable.extend([entry]);
-        })?;
-        let found = Found::of(&directory, replay.holes, replayed);
-        let snapshot = Snapshot {
-            epoch: directory.manifest.epoch,
-            segments: Arc::new(directory.segments.clone()),
-            unreadable: Arc::new(directory.unreadable.clone()),
-            memory: vec![MemtableView::new(Arc::new(memtable))],
-        };
-        let log_bytes = replay.bytes;
-        Ok(Self { directory, found, snapshot, log_bytes })
     }
 }

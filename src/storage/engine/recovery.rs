@@ -1,17 +1,20 @@
 //! Opening a directory: lock, manifest, segments, log.
 
+use super::unnamed::{Rows, rows_of};
 use super::view::Unreadable;
 use crate::model::Batch;
 use crate::model::time::Nanos;
 use crate::storage::disk::{Disk, LockGuard, LockMode, Locked};
 use crate::storage::error::StorageError;
-use crate::storage::files::{LOCK, Layout, UNFINISHED, segment_id};
-use crate::storage::manifest::{self, FileKind, Found, Manifest};
+use crate::storage::files::{LOCK, Layout, UNFINISHED, log_id, segment_id, set_aside_id};
+use crate::storage::manifest::{self, FileKind, Found, LiveFile, Manifest};
 use crate::storage::memtable::Entry;
 use crate::storage::segment::Segment;
+use crate::storage::set_aside::{self, SetAside};
 use crate::storage::wal::replay::{Hole, Replay, Replayed, replay};
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A directory that is locked and whose manifest and segments are read; its log is not.
@@ -24,8 +27,33 @@ pub struct Directory {
     pub notes: Vec<String>,
     pub segments: Vec<Arc<Segment>>,
     pub unreadable: Vec<Unreadable>,
-    /// Ids of segments that were begun after the manifest was written.
-    pub orphans: Vec<u64>,
+    /// Batches that could not be sealed.
+    pub set_aside: Vec<Arc<SetAside>>,
+    /// Unnamed files whose rows should be in the log.
+    pub orphans: Vec<Orphan>,
+    /// Unnamed files whose rows are in named ones or given up.
+    given_up: Vec<PathBuf>,
+}
+
+/// A file that the manifest cannot know of.
+#[derive(Debug, Clone, Copy)]
+pub enum Orphan {
+    Segment(u64),
+    SetAside(u64),
+}
+
+impl Directory {
+    fn new(
+        disk: &dyn Disk,
+        layout: Layout,
+        lock: Option<LockGuard>,
+        (manifest, notes): (Manifest, Vec<String>),
+    ) -> Self {
+        let (segments, mut unreadable) = open_segments(disk, &layout, &manifest);
+        let set_aside = read_set_aside(disk, &layout, &manifest, &mut unreadable);
+        let (orphans, given_up) = (Vec::new(), Vec::new());
+        Self { layout, lock, manifest, notes, segments, unreadable, set_aside, orphans, given_up }
+    }
 }
 
 /// Makes a directory a store if it is none, and opens it for writing.
@@ -39,9 +67,11 @@ pub fn open_for_writing(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         Found::Manifest(manifest, notes) => (manifest, notes),
         Found::Nothing => (create(disk, &layout)?, Vec::new()),
     };
-    let orphans = sweep(disk, &layout, &mut manifest)?;
-    let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock: Some(lock), manifest, notes, segments, unreadable, orphans })
+    let known = manifest.next_segment;
+    let unnamed = sweep(disk, &layout, &mut manifest)?;
+    let mut directory = Directory::new(disk, layout, Some(lock), (manifest, notes));
+    directory.sort_unnamed(disk, unnamed, known)?;
+    Ok(directory)
 }
 
 /// Opens a store that nobody writes to, changing nothing. A copy of a store may be without its lock.
@@ -56,8 +86,7 @@ pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         refuse_lost_manifest(disk, &layout)?;
         return Err(missing());
     };
-    let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock, manifest, notes, segments, unreadable, orphans: Vec::new() })
+    Ok(Directory::new(disk, layout, lock, (manifest, notes)))
 }
 
 fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {
@@ -77,7 +106,7 @@ fn create(disk: &dyn Disk, layout: &Layout) -> Result<Manifest, StorageError> {
 }
 
 fn refuse_lost_manifest(disk: &dyn Disk, layout: &Layout) -> Result<(), StorageError> {
-    for dir in [&layout.wal, &layout.segments] {
+    for dir in [&layout.wal, &layout.segments, &layout.set_aside] {
         if disk.list(dir).is_ok_and(|names| !names.is_empty()) {
             let root = layout.root.display();
             return Err(StorageError::Refused(format!(
@@ -98,50 +127,128 @@ fn new_store_id() -> [u8; 16] {
     id
 }
 
-/// Removes what was never finished and what the manifest has given up, and finds the segments it cannot know of.
-fn sweep(disk: &dyn Disk, layout: &Layout, manifest: &mut Manifest) -> Result<Vec<u64>, StorageError> {
+/// Removes what was never finished, and gives the files that the manifest does not name. Its next id is above all of them
+/// from now on.
+fn sweep(disk: &dyn Disk, layout: &Layout, manifest: &mut Manifest) -> Result<Vec<Orphan>, StorageError> {
     let live: BTreeSet<_> = manifest.files.iter().map(|file| file.id).collect();
-    let mut orphans = Vec::new();
-    let known = manifest.next_segment;
-    for dir in [&layout.root, &layout.segments] {
-        for name in disk.list(dir).map_err(StorageError::io(dir, "listing"))? {
-            let id = segment_id(&name);
+    let mut unnamed = Vec::new();
+    for dir in [&layout.root, &layout.segments, &layout.set_aside] {
+        for name in list(disk, dir)? {
+            let id = segment_id(&name).or(set_aside_id(&name));
             manifest.next_segment = manifest.next_segment.max(id.map_or(0, |id| id.saturating_add(1)));
             match id {
                 Some(id) if live.contains(&id) => {}
-                // Begun after this manifest was written.
-                Some(id) if id >= known => orphans.push(id),
-                Some(_) => remove(disk, &dir.join(&name))?,
+                Some(id) if dir == &layout.set_aside => unnamed.push(Orphan::SetAside(id)),
+                Some(id) => unnamed.push(Orphan::Segment(id)),
                 None if name.ends_with(UNFINISHED) => remove(disk, &dir.join(&name))?,
                 None => {}
             }
         }
     }
-    Ok(orphans)
+    Ok(unnamed)
+}
+
+impl Directory {
+    /// Sorts the files that the manifest does not name. `known` is above the ids given out when it was written.
+    fn sort_unnamed(&mut self, disk: &dyn Disk, unnamed: Vec<Orphan>, known: u64) -> Result<(), StorageError> {
+        let readable = |id| self.segments.iter().any(|segment| segment.footer().id == id);
+        for orphan in unnamed {
+            let id = match orphan {
+                Orphan::Segment(id) => id,
+                Orphan::SetAside(id) if id >= known => {
+                    self.orphans.push(orphan);
+                    continue;
+                }
+                Orphan::SetAside(id) => {
+                    self.given_up.push(self.layout.set_aside(id));
+                    continue;
+                }
+            };
+            let path = self.layout.segment(id);
+            let rows = Segment::open_as(disk, &path, &self.manifest.store, id)
+                .map(|segment| rows_of(segment.footer(), &self.manifest, known, readable));
+            match rows {
+                Ok(Rows::Nowhere) => {
+                    return Err(out_of_date(&path, "the segments that it was merged from are not there"));
+                }
+                Ok(Rows::Log) => self.orphans.push(orphan),
+                Ok(Rows::Named) | Err(_) => self.given_up.push(path),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn out_of_date(segment: &Path, sign: &str) -> StorageError {
+    StorageError::Refused(format!(
+        "{}: the manifest does not name this segment, and {sign}: manifest.a and manifest.b are older than the store. \
+         Put back the newest copy of either, or move the segment away to go on without it",
+        segment.display()
+    ))
+}
+
+/// The files in a directory; none where it was never made.
+fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<String>, StorageError> {
+    match disk.list(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        other => other.map_err(StorageError::io(dir, "listing")),
+    }
 }
 
 fn remove(disk: &dyn Disk, path: &Path) -> Result<(), StorageError> {
     disk.remove(path).map_err(StorageError::io(path, "removing"))
 }
 
-/// Removes the segments that the manifest cannot know of. That is right after a seal that did not come to its end: all their rows
-/// are in the log still. Where they are not, it is the manifest that is out of date, and nothing may be removed.
-pub fn remove_orphans(disk: &dyn Disk, directory: &Directory, log: &Replay) -> Result<(), StorageError> {
-    for &id in &directory.orphans {
-        let path = directory.layout.segment(id);
-        if let Ok(segment) = Segment::open_as(disk, &path, &directory.manifest.store, id)
-            && !log.holds(segment.footer().lsns)
-        {
-            return Err(StorageError::Refused(format!(
-                "{}: the manifest does not name this segment, and the log does not hold its rows: manifest.a and manifest.b \
-                 are older than the store. Put back the newest copy of either, or move the segment away to go on without it",
-                path.display()
-            )));
+/// Removes the files that the manifest does not name. Those of a seal that did not come to its end have all their rows in the
+/// log still. Where they have not, it is the manifest that is out of date, and nothing may be removed.
+pub fn remove_unnamed(disk: &dyn Disk, directory: &Directory, log: &Replay) -> Result<(), StorageError> {
+    let mut paths = Vec::new();
+    for &orphan in &directory.orphans {
+        let (path, lsns) = look_into(disk, directory, orphan);
+        if !lsns.iter().all(|&lsns| log.holds(lsns)) {
+            return Err(out_of_date(&path, "the log does not hold its rows"));
         }
-        tracing::info!(segment = %path.display(), "removing what a seal that was cut short left behind; its rows are in the log");
-        remove(disk, &path)?;
+        paths.push(path);
+    }
+    for path in paths.iter().chain(&directory.given_up) {
+        tracing::info!(file = %path.display(), "removing a file that is not named; its rows are elsewhere or given up");
+        remove(disk, path)?;
     }
     Ok(())
+}
+
+/// Where an orphan is, and the ranges of LSNs it holds; none where it cannot be read.
+fn look_into(disk: &dyn Disk, directory: &Directory, orphan: Orphan) -> (PathBuf, Vec<(u64, u64)>) {
+    let Directory { layout, manifest, .. } = directory;
+    match orphan {
+        Orphan::Segment(id) => {
+            let path = layout.segment(id);
+            let segment = Segment::open_as(disk, &path, &manifest.store, id).ok();
+            (path, segment.iter().map(|segment| segment.footer().lsns).collect())
+        }
+        Orphan::SetAside(id) => {
+            let (set_aside, _) = set_aside::read(disk, layout, &manifest.store, id);
+            (layout.set_aside(id), set_aside.memtable.entries().iter().map(|entry| (entry.lsn, entry.lsn)).collect())
+        }
+    }
+}
+
+/// Loads what is set aside. A file of which not all can be read is named among the unreadable ones.
+fn read_set_aside(
+    disk: &dyn Disk,
+    layout: &Layout,
+    manifest: &Manifest,
+    unreadable: &mut Vec<Unreadable>,
+) -> Vec<Arc<SetAside>> {
+    let named = manifest.files.iter().filter(|file| file.kind == FileKind::SetAside);
+    let load = |file: &LiveFile| {
+        let (set_aside, damage) = set_aside::read(disk, layout, &manifest.store, file.id);
+        unreadable.extend(damage.map(|error| Unreadable { file: file.clone(), why: error.to_string() }));
+        Arc::new(set_aside)
+    };
+    let mut files: Vec<_> = named.map(load).collect();
+    files.sort_by_key(|set_aside| set_aside.file.lsns);
+    files
 }
 
 fn open_segments(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> (Vec<Arc<Segment>>, Vec<Unreadable>) {
@@ -153,6 +260,16 @@ fn open_segments(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> (Vec<
         }
     }
     (segments, unreadable)
+}
+
+/// Makes durable what is in the log. A kill may have left frames that the system has and the disk has not: they become
+/// readable and are sealed now, and a power cut must take back neither what was read nor what a segment was made of.
+pub fn sync_log(disk: &dyn Disk, layout: &Layout) -> Result<(), StorageError> {
+    for name in list(disk, &layout.wal)?.iter().filter(|name| log_id(name).is_some()) {
+        let path = layout.wal.join(name);
+        disk.open(&path).and_then(|file| file.sync()).map_err(StorageError::io(&path, "syncing"))?;
+    }
+    Ok(())
 }
 
 /// The batches of the log, given to `sink` in LSN order, and what the log is like.
@@ -175,7 +292,7 @@ pub fn read_log(
 }
 
 /// Frames hold batches that were walked before they were written; one that cannot be walked now is damage.
-fn decode(found: &Replayed) -> Result<Entry, Hole> {
+pub fn decode(found: &Replayed) -> Result<Entry, Hole> {
     let hole = || Hole {
         path: found.path.clone(),
         from: found.offset,
@@ -188,8 +305,8 @@ fn decode(found: &Replayed) -> Result<Entry, Hole> {
     Ok(Entry { lsn: found.lsn, received: found.received, batch: ingested.batch })
 }
 
-/// The latest store time that a directory knows.
-pub fn last_known_time(directory: &Directory, log: &Replay) -> Nanos {
-    let sealed = directory.segments.iter().map(|segment| segment.footer().received.1).max().unwrap_or(0);
-    directory.manifest.clock.max(log.latest).max(sealed)
+/// The latest store time that a directory knows; `in_log` is that of its log, 0 where that is not read yet.
+pub fn last_known_time(manifest: &Manifest, in_log: Nanos) -> Nanos {
+    let in_files = manifest.files.iter().map(|file| file.received.1).max().unwrap_or(0);
+    manifest.clock.max(in_files).max(in_log)
 }

@@ -45,6 +45,11 @@ impl Memtable {
         (0..self.entries.len()).filter_map(|index| self.entries.get(index).cloned()).collect()
     }
 
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Bytes in memory, as counted against the bound.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)

@@ -101,7 +101,7 @@ impl<'a> Search<'a> {
             reading: Reading::new(snapshot, limits),
             pages: Pages::default(),
             top: Top::new(query.order, query.limit),
-            warnings: snapshot.unreadable.iter().map(|file| file.why.clone()).collect(),
+            warnings: snapshot.missing().collect(),
         }
     }
 

@@ -27,8 +27,12 @@ impl<'a> Heads<'a> {
         let mut heads = Self { lists: Vec::new(), next: BinaryHeap::new(), left_out: BTreeSet::new() };
         for &source in sources {
             let list = match source {
-                Source::Segment(index) => snapshot.segments.get(index).map(|segment| List::of_segment(index, segment, order, most)),
-                Source::Memtable(index) => snapshot.memory.get(index).map(|view| Ok(List::of_memtable(index, view, order, most))),
+                Source::Segment(index) => {
+                    snapshot.segments.get(index).map(|segment| List::of_segment(index, segment, order, most))
+                }
+                Source::Memtable(index) => {
+                    snapshot.memory.get(index).map(|view| Ok(List::of_memtable(index, view, order, most)))
+                }
             };
             let Some((list, left_out)) = list.transpose()? else { continue };
             heads.left_out.extend(left_out.then_some(source));

@@ -36,7 +36,7 @@ impl Snapshot {
     pub fn trace(&self, id: TraceId, limits: Limits) -> Result<Trace, Stopped> {
         let mut reading = Reading::new(self, limits);
         let mut fragments = reading.find(id)?;
-        fragments.warnings.extend(self.unreadable.iter().map(|file| file.why.clone()));
+        fragments.warnings.extend(self.missing());
         reading.assemble(&fragments)
     }
 }

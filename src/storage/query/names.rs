@@ -73,7 +73,7 @@ struct Collected<T> {
 
 impl<T: Ord> Collected<T> {
     fn new(snapshot: &Snapshot, limits: Limits) -> Self {
-        let warnings = snapshot.unreadable.iter().map(|file| file.why.clone()).collect();
+        let warnings = snapshot.missing().collect();
         Self { names: BTreeSet::new(), warnings, limits }
     }
 

@@ -212,7 +212,12 @@ impl RowRef<'_> {
 
 fn in_batch<'a>(row: &'a Row, entry: &'a Entry, head: &'a SpanHead) -> SpanRef<'a> {
     let batch = &entry.batch;
-    SpanRef { row, resource: batch.resource(head.resource), scope: batch.scope(head.scope), span: batch.span_bytes(head) }
+    SpanRef {
+        row,
+        resource: batch.resource(head.resource),
+        scope: batch.scope(head.scope),
+        span: batch.span_bytes(head),
+    }
 }
 
 /// Takes a row with its resource and scope; `false` says that it is enough.

@@ -22,7 +22,7 @@ pub struct Traces<'a> {
 impl<'a> Traces<'a> {
     pub fn new(snapshot: &'a Snapshot, limits: Limits) -> Result<Self, Stopped> {
         let walk = Walk::new(snapshot, &source::all(snapshot), limits)?;
-        let warnings = snapshot.unreadable.iter().map(|file| file.why.clone()).collect();
+        let warnings = snapshot.missing().collect();
         Ok(Self { snapshot, walk, pages: Pages::default(), reading: Reading::new(snapshot, limits), warnings })
     }
 

@@ -72,14 +72,21 @@ impl Default for Mark {
 #[derive(Debug, Clone, Copy)]
 pub struct FactRow<'a> {
     pub row: &'a Row,
-    /// The span's bytes that the keys leave.
-    pub body: &'a [u8],
+    /// Bytes of the span that the keys leave.
+    pub bytes: u64,
     /// `service.name` of its resource, empty where there is none.
     pub service: &'a str,
 }
 
+/// Which of these rows is the trace's root: the parentless one with the earliest start.
+pub fn root_of(rows: &[FactRow<'_>]) -> Option<usize> {
+    let parentless = rows.iter().enumerate().filter(|(_, row)| !row.row.parent.is_valid());
+    parentless.min_by_key(|(_, row)| (row.row.start, row.row.span_id)).map(|(index, _)| index)
+}
+
 impl Facts {
-    pub fn of(id: TraceId, rows: &[FactRow<'_>]) -> Self {
+    /// The facts of a trace. `root_body` is what the keys leave of its root, see [`root_of`]; no other body is looked into.
+    pub fn of(id: TraceId, rows: &[FactRow<'_>], root_body: &[u8]) -> Self {
         let mut facts =
             Self { rows: rows.len() as u32, min_start: Nanos::MAX, first_received: Nanos::MAX, ..Self::default() };
         rows.iter().for_each(|row| facts.add(row));
@@ -88,15 +95,15 @@ impl Facts {
             facts.flags |= ORPHANS;
         }
         facts.randomness = random_of_id(id);
-        match rows.iter().filter(|row| !row.row.parent.is_valid()).min_by_key(|row| (row.row.start, row.row.span_id)) {
-            Some(root) => facts.add_root(root),
+        match root_of(rows).and_then(|index| rows.get(index)) {
+            Some(root) => facts.add_root(root, root_body),
             None => facts.flags |= ROOT_MISSING,
         }
         facts
     }
 
-    fn add(&mut self, FactRow { row, body, .. }: &FactRow<'_>) {
-        self.bytes += body.len() as u64;
+    fn add(&mut self, FactRow { row, bytes, .. }: &FactRow<'_>) {
+        self.bytes += bytes;
         self.errors += u32::from(row.status == ERROR);
         self.min_start = self.min_start.min(row.start);
         self.max_end = self.max_end.max(row.end);
@@ -110,11 +117,11 @@ impl Facts {
         }
     }
 
-    fn add_root(&mut self, root: &FactRow<'_>) {
+    fn add_root(&mut self, root: &FactRow<'_>, body: &[u8]) {
         self.root_service = root.service.to_owned();
-        self.root_name = read::text(root.body, fields::SPAN_NAME).to_owned();
+        self.root_name = read::text(body, fields::SPAN_NAME).to_owned();
         self.root_duration = duration(root.row.start, root.row.end);
-        let state = read::text(root.body, fields::SPAN_TRACE_STATE);
+        let state = read::text(body, fields::SPAN_TRACE_STATE);
         self.randomness = random_of_state(state).unwrap_or(self.randomness);
     }
 }
@@ -160,8 +167,8 @@ mod tests {
     }
 
     fn facts(rows: &[Row]) -> Facts {
-        let rows: Vec<_> = rows.iter().map(|row| FactRow { row, body: b"", service: "a" }).collect();
-        Facts::of(TraceId([0xab; 16]), &rows)
+        let rows: Vec<_> = rows.iter().map(|row| FactRow { row, bytes: 0, service: "a" }).collect();
+        Facts::of(TraceId([0xab; 16]), &rows, b"")
     }
 
     #[test]

@@ -7,9 +7,8 @@ use xxhash_rust::xxh3::xxh3_64;
 const BLOCK_BYTES: usize = 32;
 /// About one wrong yes in two hundred.
 const BITS_A_TRACE: usize = 12;
-const SALTS: [u32; 8] = [
-    0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31,
-];
+const SALTS: [u32; 8] =
+    [0x47b6_137b, 0x4497_4d91, 0x8824_ad5b, 0xa2b7_289d, 0x7054_95c7, 0x2df1_424b, 0x9efc_4947, 0x5c6b_fb31];
 
 /// What is kept of an id until the filter is made.
 pub fn hash(id: TraceId) -> u64 {

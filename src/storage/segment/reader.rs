@@ -207,7 +207,11 @@ impl Segment {
         let (page, place) = self.place_of(ordinal);
         let mut entries = self.page(page)?;
         let known = place < entries.len();
-        if known { Ok(entries.swap_remove(place)) } else { Err(self.damaged(self.size, "an ordinal beyond the directory")) }
+        if known {
+            Ok(entries.swap_remove(place))
+        } else {
+            Err(self.damaged(self.size, "an ordinal beyond the directory"))
+        }
     }
 
     /// What the spans are called.

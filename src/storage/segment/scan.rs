@@ -31,7 +31,7 @@ impl<'a> Scan<'a> {
     }
 
     /// What comes next; `None` at the end of the file.
-    pub fn next(&mut self) -> io::Result<Option<Found>> {
+    pub fn next_found(&mut self) -> io::Result<Option<Found>> {
         if self.at >= self.size {
             return Ok(None);
         }

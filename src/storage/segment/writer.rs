@@ -60,6 +60,8 @@ pub struct SegmentWriter<'a> {
     latencies: Vec<IndexEntry>,
     start_times: Vec<IndexEntry>,
     hashes: Vec<u64>,
+    /// Blocks that the run being added has so far, where it is added in pieces.
+    pieces: u32,
 }
 
 impl<'a> SegmentWriter<'a> {
@@ -93,6 +95,7 @@ impl<'a> SegmentWriter<'a> {
             latencies: Vec::new(),
             start_times: Vec::new(),
             hashes: Vec::new(),
+            pieces: 0,
         };
         writer.put(&header(id, &store))?;
         Ok(writer)
@@ -130,56 +133,85 @@ impl<'a> SegmentWriter<'a> {
 
     /// Adds the run of a trace. Ids must ascend. `rows` have no duplicates.
     pub fn add_run(&mut self, id: TraceId, rows: &[RunRow<'_>], facts: Facts, mark: Mark) -> Result<(), StorageError> {
-        let large = rows.iter().map(|row| row.body.len()).sum::<usize>() > self.options.block_size;
-        if large || self.builder.size() >= self.options.block_size {
-            self.finish_block(0)?;
-        }
-        let block = self.blocks.len() as u32;
-        let blocks = if large { self.add_pieces(id, rows)? } else { 1 };
-        if !large {
+        if rows.iter().map(|row| row.body.len()).sum::<usize>() > self.options.block_size {
+            let mut rest = rows;
+            while !rest.is_empty() {
+                let (piece, behind) = rest.split_at(piece_length(rest, self.options.block_size));
+                self.add_piece(id, piece)?;
+                rest = behind;
+            }
+        } else {
+            self.write_full()?;
+            self.count(id, rows);
             self.builder.add_run(id, rows);
         }
-        self.note(id, rows, &facts, &mark);
-        let entry = DirectoryEntry { trace_id: id, block, blocks, facts, mark };
-        let ordinal = (self.footer.traces - 1) as u32;
+        self.end_run(id, facts, mark)
+    }
+
+    /// Adds the next rows of a run that is too large for a block, as a block of their own. [`Self::end_run`] ends the run.
+    pub fn add_piece(&mut self, id: TraceId, rows: &[RunRow<'_>]) -> Result<(), StorageError> {
+        if self.pieces == 0 {
+            self.finish_block(0)?;
+        }
+        self.count(id, rows);
+        self.builder.add_run(id, rows);
+        self.finish_block(PIECE)?;
+        self.pieces += 1;
+        Ok(())
+    }
+
+    /// Ends the run whose rows were added in pieces. `facts` and `mark` are those of the whole trace.
+    pub fn end_run(&mut self, id: TraceId, facts: Facts, mark: Mark) -> Result<(), StorageError> {
+        if self.entries.len() >= PAGE_ENTRIES {
+            self.finish_page()?;
+        }
+        let pieces = std::mem::take(&mut self.pieces);
+        let block = self.blocks.len() as u32 - pieces;
+        let entry = DirectoryEntry { trace_id: id, block, blocks: pieces.max(1), facts, mark };
+        let ordinal = self.footer.traces as u32;
         self.latencies.push(IndexEntry { key: IndexKind::Latency.key(&entry), ordinal });
         self.start_times.push(IndexEntry { key: IndexKind::StartTime.key(&entry), ordinal });
         self.hashes.push(filter::hash(id));
+        self.note(&entry);
         self.entries.push(entry);
+        Ok(())
+    }
+
+    /// Whether the next run begins a block or a directory page.
+    pub fn is_full(&self) -> bool {
+        self.builder.size() >= self.options.block_size || self.entries.len() >= PAGE_ENTRIES
+    }
+
+    /// Packs and writes what is full. Adding a run does it where it was not done before.
+    pub fn write_full(&mut self) -> Result<(), StorageError> {
+        if self.builder.size() >= self.options.block_size {
+            self.finish_block(0)?;
+        }
         if self.entries.len() >= PAGE_ENTRIES { self.finish_page() } else { Ok(()) }
     }
 
-    /// Writes a run that is too large for a block into blocks of its own, and says how many.
-    fn add_pieces(&mut self, id: TraceId, rows: &[RunRow<'_>]) -> Result<u32, StorageError> {
-        let mut blocks = 0;
-        let mut rest = rows;
-        while !rest.is_empty() {
-            let (piece, behind) = rest.split_at(piece_length(rest, self.options.block_size));
-            self.builder.add_run(id, piece);
-            self.finish_block(PIECE)?;
-            (blocks, rest) = (blocks + 1, behind);
-        }
-        Ok(blocks)
-    }
-
-    fn note(&mut self, id: TraceId, rows: &[RunRow<'_>], facts: &Facts, mark: &Mark) {
+    fn count(&mut self, id: TraceId, rows: &[RunRow<'_>]) {
         let footer = &mut self.footer;
-        if footer.traces == 0 {
-            footer.trace_ids.0 = id;
-        }
-        footer.trace_ids.1 = id;
-        footer.traces += 1;
         footer.rows += rows.len() as u64;
-        footer.body_bytes += facts.bytes;
-        footer.unjudged += u64::from(matches!(mark, Mark::Unjudged { .. }));
-        footer.times = (footer.times.0.min(facts.min_start), footer.times.1.max(facts.max_end));
-        footer.received = (footer.received.0.min(facts.first_received), footer.received.1.max(facts.last_received));
         for row in rows {
             footer.lsns = (footer.lsns.0.min(row.row.lsn), footer.lsns.1.max(row.row.lsn));
             // A span that ends before it starts: searches leave a segment out by this.
             footer.times.1 = footer.times.1.max(row.row.start);
             footer.checksum = footer.checksum.wrapping_add(row_checksum(id, &row.row, row.body));
         }
+    }
+
+    fn note(&mut self, DirectoryEntry { trace_id, facts, mark, .. }: &DirectoryEntry) {
+        let footer = &mut self.footer;
+        if footer.traces == 0 {
+            footer.trace_ids.0 = *trace_id;
+        }
+        footer.trace_ids.1 = *trace_id;
+        footer.traces += 1;
+        footer.body_bytes += facts.bytes;
+        footer.unjudged += u64::from(matches!(mark, Mark::Unjudged { .. }));
+        footer.times = (footer.times.0.min(facts.min_start), footer.times.1.max(facts.max_end));
+        footer.received = (footer.received.0.min(facts.first_received), footer.received.1.max(facts.last_received));
     }
 
     fn finish_block(&mut self, flags: u8) -> Result<(), StorageError> {
@@ -209,7 +241,12 @@ impl<'a> SegmentWriter<'a> {
     }
 
     /// Writes what is left and makes the file durable. It still has its unfinished name.
-    pub fn finish(mut self) -> Result<Footer, StorageError> {
+    pub fn finish(self) -> Result<Footer, StorageError> {
+        self.end()?.sync()
+    }
+
+    /// Writes what is left. It is not durable yet.
+    pub fn end(mut self) -> Result<Unsynced, StorageError> {
         self.finish_block(0)?;
         self.finish_page()?;
         self.put_section(SectionKind::DIRECTORY_INDEX, &encode_index(&self.pages))?;
@@ -232,8 +269,7 @@ impl<'a> SegmentWriter<'a> {
         let footer = self.footer.encode();
         self.put(&footer)?;
         self.flush()?;
-        self.file.sync().map_err(StorageError::io(&self.path, "syncing"))?;
-        Ok(self.footer)
+        Ok(Unsynced { file: self.file, path: self.path, footer: self.footer })
     }
 
     fn put_section(&mut self, kind: SectionKind, raw: &[u8]) -> Result<(), StorageError> {
@@ -259,6 +295,26 @@ impl<'a> SegmentWriter<'a> {
     pub fn abandon(self) {
         // What cannot be removed now is swept at the next start.
         let _ = self.disk.remove(&self.path);
+    }
+}
+
+/// A segment that is written as a whole and may still be lost.
+pub struct Unsynced {
+    file: Arc<dyn DiskFile>,
+    path: PathBuf,
+    footer: Footer,
+}
+
+impl Unsynced {
+    /// What the file says of itself.
+    pub fn footer(&self) -> &Footer {
+        &self.footer
+    }
+
+    /// Makes the file durable. It still has its unfinished name.
+    pub fn sync(self) -> Result<Footer, StorageError> {
+        self.file.sync().map_err(StorageError::io(&self.path, "syncing"))?;
+        Ok(self.footer)
     }
 }
 

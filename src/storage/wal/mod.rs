@@ -9,6 +9,8 @@ pub mod frame;
 pub mod header;
 pub mod log;
 pub mod replay;
+pub(super) mod scan;
+mod spares;
 
 pub use frame::{FRAME_HEADER, Frame, FrameKind, Seed};
 pub use header::{FileHeader, HEADER_PAGE, Previous};

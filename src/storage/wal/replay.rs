@@ -5,17 +5,18 @@
 //! that any frame knows to be durable is damage. One above it may be damage or the remains of a commit that never
 //! finished; the frames behind it are kept either way, since none of them was refused.
 
-use super::frame::{FRAME_HEADER, Frame, FrameKind, Seed};
+use super::frame::{FrameKind, Seed};
 use super::header::{BadHeader, FileHeader, HEADER_PAGE, Previous, VERSION};
 use super::log::{Closed, Inherited};
+use super::scan::Scan;
 use crate::model::time::Nanos;
-use crate::storage::codec::crc;
 use crate::storage::disk::{Disk, read_file};
 use crate::storage::error::StorageError;
 use crate::storage::files::{Layout, log_id, spare_id};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::path::PathBuf;
 
 /// A batch found in the log.
@@ -93,14 +94,44 @@ pub fn replay(
         let successor = files.values().find_map(|other| other.header?.previous.filter(|previous| previous.id == id));
         let bytes = read_file(disk, &file.path).map_err(StorageError::io(&file.path, "reading"))?;
         let end = successor.map_or(bytes.len(), |previous| bytes.len().min(previous.end as usize));
-        let scan =
-            Scan { bytes: bytes.get(..end).unwrap_or_default(), seed: Seed::new(store, id), at: HEADER_PAGE as usize };
+        let scan = Scan::new(bytes.get(..end).unwrap_or_default(), Seed::new(store, id), HEADER_PAGE as usize);
         replay.read(file, id, scan, position, successor, sink);
     }
     replay.note_missing_files(layout, &files, position);
     let durable = replay.durable;
     replay.holes.iter_mut().for_each(|hole| hole.durable |= hole.first_lost <= durable);
     Ok(replay)
+}
+
+/// Reads one log file again and gives its batches with these LSNs to `sink`, in order, until that has enough. The last LSN
+/// must not be above that of the file's last good frame.
+pub fn read_file_again(
+    disk: &dyn Disk,
+    layout: &Layout,
+    store: &[u8; 16],
+    id: u64,
+    lsns: RangeInclusive<u64>,
+    sink: &mut dyn FnMut(Replayed) -> ControlFlow<()>,
+) -> Result<(), StorageError> {
+    let path = layout.log(id);
+    let bytes = read_file(disk, &path).map_err(StorageError::io(&path, "reading"))?;
+    let mut scan = Scan::new(&bytes, Seed::new(store, id), HEADER_PAGE as usize);
+    while let Some((_, frame)) = scan.next_frame() {
+        let at = scan.at;
+        scan.pass(&frame);
+        if frame.kind == FrameKind::End || frame.lsn > *lsns.end() {
+            break;
+        }
+        if frame.lsn >= *lsns.start() {
+            let payload = Bytes::copy_from_slice(scan.payload(at, &frame));
+            let (path, offset) = (path.clone(), at as u64);
+            let batch = Replayed { lsn: frame.lsn, received: frame.received, payload, path, offset };
+            if sink(batch).is_break() {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// A log file that was found. Its header is `None` where it is damaged.
@@ -160,7 +191,7 @@ impl Replay {
             self.durable = self.durable.max(frame.durable);
             self.latest = self.latest.max(frame.received);
             let at = scan.at;
-            scan.at += frame.size() as usize;
+            scan.pass(&frame);
             if frame.kind == FrameKind::End {
                 break;
             }
@@ -168,7 +199,7 @@ impl Replay {
             if frame.lsn >= position {
                 let (first, _) = self.given.unwrap_or((frame.lsn, frame.lsn));
                 self.given = Some((first, frame.lsn));
-                let payload = Bytes::copy_from_slice(frame_payload(scan.bytes, at, &frame));
+                let payload = Bytes::copy_from_slice(scan.payload(at, &frame));
                 let (path, offset) = (file.path.clone(), at as u64);
                 sink(Replayed { lsn: frame.lsn, received: frame.received, payload, path, offset });
             }
@@ -278,38 +309,4 @@ impl Found {
         };
         Ok(Self { path, size, header })
     }
-}
-
-/// Goes through the frames of one file.
-struct Scan<'a> {
-    bytes: &'a [u8],
-    seed: Seed,
-    at: usize,
-}
-
-impl Scan<'_> {
-    /// Moves `at` to the next readable frame; also gives where `at` stood before.
-    fn next_frame(&mut self) -> Option<(usize, Frame)> {
-        let from = self.at;
-        let mut at = self.at;
-        while at + FRAME_HEADER <= self.bytes.len() {
-            if let Some(frame) = self.frame_at(at) {
-                self.at = at;
-                return Some((from, frame));
-            }
-            at += 8;
-        }
-        None
-    }
-
-    fn frame_at(&self, at: usize) -> Option<Frame> {
-        let frame = Frame::decode(self.bytes.get(at..)?, self.seed)?;
-        let payload = frame_payload(self.bytes, at, &frame);
-        (payload.len() == frame.payload_len as usize && crc(&[payload]) == frame.payload_crc).then_some(frame)
-    }
-}
-
-fn frame_payload<'a>(bytes: &'a [u8], at: usize, frame: &Frame) -> &'a [u8] {
-    let start = at + FRAME_HEADER;
-    bytes.get(start..start + frame.payload_len as usize).unwrap_or_default()
 }

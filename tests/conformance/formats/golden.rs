@@ -13,9 +13,10 @@ use sluice::storage::codec::crc;
 use sluice::storage::disk::{Disk, read_file};
 use sluice::storage::files::Layout;
 use sluice::storage::manifest::{FileKind, LiveFile, Manifest, Policy};
-use sluice::storage::segment::facts::FactRow;
-use sluice::storage::segment::writer::{SegmentWriter, Tables, WriteOptions};
-use sluice::storage::segment::{Codec, Facts, Mark, RunRow};
+use sluice::storage::segment::facts::{FactRow, root_of};
+use sluice::storage::segment::writer::WriteOptions;
+use sluice::storage::segment::{Codec, Facts, Mark, Names, Origin, RunRow, SegmentWriter};
+use sluice::storage::set_aside;
 use sluice::storage::wal::log::Inherited;
 use sluice::storage::wal::{Frame, FrameKind, Log, Previous};
 use std::path::{Path, PathBuf};
@@ -28,6 +29,7 @@ pub const LOG: u64 = 5;
 pub const LOG_SIZE: u64 = 8192;
 pub const PREVIOUS: Previous = Previous { id: 4, end: 7168, last_lsn: 40 };
 pub const SEGMENT: u64 = 7;
+pub const SET_ASIDE: u64 = 9;
 /// Small, so that one trace needs blocks of its own.
 pub const BLOCK_SIZE: usize = 600;
 
@@ -127,8 +129,10 @@ fn trace(number: u64, spans: Vec<Span>, mark: Mark) -> Trace {
         })
         .collect();
     let cut: Vec<_> = batch.spans().iter().map(|head| cut(batch.span_bytes(head), head)).collect();
-    let fact_rows: Vec<_> = rows.iter().zip(&cut).map(|(row, (_, body))| FactRow { row, body, service }).collect();
-    let facts = Facts::of(id, &fact_rows);
+    let fact_rows: Vec<_> =
+        rows.iter().zip(&cut).map(|(row, (_, body))| FactRow { row, bytes: body.len() as u64, service }).collect();
+    let root = root_of(&fact_rows).map_or(&[][..], |root| &cut[root].1);
+    let facts = Facts::of(id, &fact_rows, root);
     Trace { id, batch, spans, rows, cut, facts, mark }
 }
 
@@ -150,18 +154,29 @@ fn cut(span: &[u8], head: &SpanHead) -> (u8, Vec<u8>) {
     (keys::cut(span, head, &mut body), body)
 }
 
+/// Which segments the golden one says it was merged from.
+pub const INPUTS: [u64; 2] = [3, 5];
+
+/// What the golden segment says its spans are called.
+pub fn names() -> Names {
+    let mut names = Names::default();
+    names.add_operation("shop", "operation 0", 1);
+    names.add_operation("cart", "operation 1", -1);
+    names.add_key("service.name", 1 << 1);
+    names.add_key("http.response.status_code", 1 << 3 | 1);
+    names
+}
+
 /// The segment of [`traces`], on a disk of its own.
 pub fn segment_on_disk() -> (FaultDisk, PathBuf) {
     let (disk, path) = (FaultDisk::default(), PathBuf::from("/golden.seg"));
     let traces = traces();
-    let mut tables = Tables::default();
-    let indices: Vec<_> = traces
-        .iter()
-        .map(|trace| (tables.resources.intern(trace.batch.resource(0)), tables.scopes.intern(trace.batch.scope(0))))
-        .collect();
     let options = WriteOptions { block_size: BLOCK_SIZE, codec: Codec::Lz4 };
-    let mut writer = SegmentWriter::create(&disk, &path, SEGMENT, STORE, &tables, options).unwrap();
-    for (trace, (resource, scope)) in traces.iter().zip(indices) {
+    let origin = Origin { id: SEGMENT, store: STORE, inputs: INPUTS.to_vec() };
+    let mut writer = SegmentWriter::create(&disk, &path, origin, options).unwrap();
+    writer.names().unite(&names());
+    for trace in &traces {
+        let (resource, scope) = (writer.resource(trace.batch.resource(0)), writer.scope(trace.batch.scope(0)));
         let rows = trace.rows.iter().zip(&trace.cut);
         let rows: Vec<_> =
             rows.map(|(row, (shape, body))| RunRow { row: *row, shape: *shape, resource, scope, body }).collect();
@@ -174,6 +189,14 @@ pub fn segment_on_disk() -> (FaultDisk, PathBuf) {
 pub fn segment() -> Vec<u8> {
     let (disk, path) = segment_on_disk();
     read_file(&disk as &dyn Disk, &path).unwrap()
+}
+
+/// The batches of the log, set aside.
+pub fn set_aside() -> Vec<u8> {
+    let batch =
+        |(frame, payload): (Frame, Bytes)| (frame.lsn, frame.received, Batch::from_otlp(payload).unwrap().batch);
+    let batches: Vec<_> = frames().into_iter().map(batch).collect();
+    set_aside::encode(&STORE, SET_ASIDE, batches.iter().map(|(lsn, received, batch)| (*lsn, *received, batch)))
 }
 
 /// A manifest with something in every field.

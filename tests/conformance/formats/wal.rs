@@ -23,13 +23,13 @@ fn the_golden_log_file_is_what_formats_md_says() {
     let frames = golden::frames();
     let mut at = 4096;
     for (frame, payload) in &frames {
-        let (header, body) = frame_at(&file, at);
+        let (header, body) = frame_at(&file, at, LOG);
         let names = ["kind", "lsn", "received", "durable", "payload_len"];
         assert_eq!(header.numbers(names), [1, frame.lsn, frame.received, frame.durable, payload.len() as u64]);
         assert_eq!((header.number("payload_crc"), body), (crc(payload), &**payload));
         at += (48 + payload.len()).next_multiple_of(8);
     }
-    let (end, _) = frame_at(&file, at);
+    let (end, _) = frame_at(&file, at, LOG);
     assert_eq!(end.numbers(["kind", "lsn", "received", "durable", "payload_len"]), [2, 43, RECEIVED + 10, 43, 0]);
     assert!(file[at + 48..].iter().all(|byte| *byte == 0));
 }
@@ -46,13 +46,13 @@ fn check_file_header(file: &[u8]) {
     assert_eq!(header.number("crc"), crc(&file[..80]));
 }
 
-/// The header and payload of the frame at this offset, its checksum checked.
-fn frame_at(file: &[u8], at: usize) -> (Fields, &[u8]) {
+/// The header and payload of the frame at this offset of the file of this id, its checksum checked.
+pub fn frame_at(file: &[u8], at: usize, id: u64) -> (Fields, &[u8]) {
     let table = Table::of("Frame header");
     assert_eq!(table.size(), 48);
     let header = table.read(&file[at..]);
     header.check_reserved();
-    let seed = crc(&[&STORE[..], &LOG.to_le_bytes()].concat()) as u32;
+    let seed = crc(&[&STORE[..], &id.to_le_bytes()].concat()) as u32;
     assert_eq!(header.number("crc"), crc(&[&seed.to_le_bytes(), &file[at + 4..at + 48]].concat()));
     let end = at + 48 + header.number("payload_len") as usize;
     assert!(file[end..end.next_multiple_of(8)].iter().all(|byte| *byte == 0), "padding");

@@ -87,9 +87,33 @@ pub fn span() -> impl Strategy<Value = Vec<u8>> {
     .prop_map(|fields| fields.concat())
 }
 
+/// Fields of a span that no key is made of, any number of them.
+pub fn extra_fields() -> impl Strategy<Value = Vec<u8>> {
+    vec(other_field(), 0..4).prop_map(|fields| fields.concat())
+}
+
 /// A request of one span.
 pub fn request_of(span: &[u8]) -> Vec<u8> {
-    let scope = made(|out| put_bytes(out, SCOPE_SPANS_SPANS, span));
-    let resource = made(|out| put_bytes(out, RESOURCE_SPANS_SCOPE_SPANS, &scope));
-    made(|out| put_bytes(out, REQUEST_RESOURCE_SPANS, &resource))
+    request_in(span, &[], &[])
+}
+
+/// A request of one span whose resource and scope have these fields.
+pub fn request_in(span: &[u8], resource: &[u8], scope: &[u8]) -> Vec<u8> {
+    let spans = made(|out| put_bytes(out, SCOPE_SPANS_SPANS, span));
+    let scopes = made(|out| put_bytes(out, RESOURCE_SPANS_SCOPE_SPANS, &[scope, &spans].concat()));
+    made(|out| put_bytes(out, REQUEST_RESOURCE_SPANS, &[resource, &scopes].concat()))
+}
+
+/// The `resource` field of a `ResourceSpans` with this service.
+pub fn resource_named(service: &str) -> Vec<u8> {
+    let value = text(ANY_VALUE_STRING, service);
+    let pair = [text(KEY_VALUE_KEY, "service.name"), made(|out| put_bytes(out, KEY_VALUE_VALUE, &value))].concat();
+    let resource = made(|out| put_bytes(out, RESOURCE_ATTRIBUTES, &pair));
+    made(|out| put_bytes(out, RESOURCE_SPANS_RESOURCE, &resource))
+}
+
+/// The `scope` field of a `ScopeSpans` with this name, and a version.
+pub fn scope_named(name: &str, version: &str) -> Vec<u8> {
+    let scope = [text(SCOPE_NAME, name), text(2, version)].concat();
+    made(|out| put_bytes(out, SCOPE_SPANS_SCOPE, &scope))
 }

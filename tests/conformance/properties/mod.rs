@@ -3,6 +3,7 @@
 mod bytes;
 mod keys;
 mod log;
+mod merge;
 mod store;
 mod wire;
 

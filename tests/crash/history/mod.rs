@@ -76,7 +76,8 @@ fn every_history_reads_as_the_model_that_lives_the_same() {
     });
     let tally = tally.into_inner().unwrap();
     eprintln!("{histories} histories of {steps} steps, seeds from {first}, {:?}: {tally:?}", started.elapsed());
-    for (what, count) in [("refusals", tally.refused), ("faults", tally.faults), ("expiries", tally.expired)] {
+    let counts = [tally.refused, tally.faults, tally.expired, tally.merges];
+    for (what, count) in ["refusals", "faults", "expiries", "merges"].into_iter().zip(counts) {
         assert!(histories < 100 || count > histories / 4, "hardly any {what}: the histories try too little");
     }
 }

@@ -8,10 +8,11 @@ use crate::support::traces;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest as Request;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
+use sluice::merge::{self, MergeError};
 use sluice::model::{Batch, Order, Trace, TraceId, TraceQuery, TraceSummary};
 use sluice::storage::clock::Clock;
 use sluice::storage::query::{Limits, Traces, matches, summarize, summary_of};
-use sluice::storage::segment::Segment;
+use sluice::storage::segment::{Codec, Segment};
 use sluice::storage::{AppendError, Engine, Options, Snapshot};
 use std::cmp::Reverse;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -179,7 +180,19 @@ impl World {
         None
     }
 
-    fn merge(&mut self, _all: bool, _random: &mut Random) {}
+    fn merge(&mut self, all: bool, random: &mut Random) {
+        let (max_inputs, codec) = (2 + random.below(6) as usize, *random.pick(&CODECS).expect("a codec"));
+        let max_rows = if random.chance(3) { 1 + random.below(40) } else { 1 << 20 };
+        let options = merge::Options { max_inputs, max_rows, codec, ..merge::Options::default() };
+        let engine = self.engine();
+        let outcome = if all { settle(engine, &options) } else { merge_two(engine, &options, random) };
+        match outcome {
+            Ok(merges) => self.tally.merges += merges,
+            // It changes nothing, whatever it was; what readers see is compared anyway.
+            Err(MergeError::Failed(error)) => assert!(self.disk.hit().is_some(), "failed without a fault: {error}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
 
     fn expire(&mut self, random: &mut Random) {
         let snapshot = self.engine().snapshot();
@@ -255,6 +268,26 @@ impl World {
         }
         panic!("the store does not start any more");
     }
+}
+
+const CODECS: [Codec; 3] = [Codec::None, Codec::Lz4, Codec::Zstd];
+
+/// Everything that the policy has to do when nothing more will come.
+fn settle(engine: &Engine, options: &merge::Options) -> Result<u64, MergeError> {
+    let mut merges = 0;
+    while merge::merge_next(engine, options, true, &|| true)?.is_some() {
+        merges += 1;
+    }
+    Ok(merges)
+}
+
+fn merge_two(engine: &Engine, options: &merge::Options, random: &mut Random) -> Result<u64, MergeError> {
+    let mut segments = engine.mergeable();
+    while segments.len() > 2 {
+        segments.remove(random.below(segments.len() as u64) as usize);
+    }
+    let Some(claim) = engine.claim(segments) else { return Ok(0) };
+    merge::merge(engine, &claim, options, &|| true).map(|_| 1)
 }
 
 /// Tiny limits, different in each history.

@@ -9,7 +9,7 @@ use prost::Message;
 use sluice::model::{Trace, TraceQuery};
 use sluice::storage::disk::Disk;
 use sluice::storage::query::Limits;
-use sluice::storage::segment::{Segment, SectionKind};
+use sluice::storage::segment::{SectionKind, Segment};
 use sluice::storage::{OpenStore, Options};
 use std::io::IoSlice;
 use std::path::Path;
@@ -30,7 +30,7 @@ impl World {
         (options.wal.file_size, options.wal.max_size, options.block_size) = (128 << 10, 1 << 20, 4 << 10);
         let engine = store::open(options, Arc::new(disk.clone()));
         for part in requests.chunks(30) {
-            store::append(&engine, part.iter().map(|request| &**request));
+            store::append_all(&engine, part.iter().map(|request| &**request));
             engine.flush().unwrap();
         }
         engine.shutdown();
@@ -72,7 +72,10 @@ impl World {
         assert!(!operations.warnings.is_empty() || operations.found == self.plain.operations("shop"), "{what}");
         for (id, spans) in &self.plain.traces {
             let trace = snapshot.trace(*id, Limits::NONE).unwrap();
-            assert!(trace.spans.len() <= spans.len() && trace.spans.iter().all(|span| spans.iter().any(|known| known.span_id == span.row.span_id.0)));
+            assert!(
+                trace.spans.len() <= spans.len()
+                    && trace.spans.iter().all(|span| spans.iter().any(|known| known.span_id == span.row.span_id.0))
+            );
             assert!(!trace.warnings.is_empty() || trace.spans.len() == spans.len(), "{what}: trace {id}");
             whole &= trace.warnings.is_empty();
         }
@@ -106,8 +109,12 @@ fn what_a_damaged_page_block_or_table_costs_is_said() {
     let world = World::new();
     let store = world.open();
     for segment in store.snapshot.segments.iter() {
-        let pages = (0..segment.page_count()).filter_map(|page| segment.page_ref(page)).map(|page| (page.offset, page.length.into()));
-        let blocks = (0..segment.block_count()).filter_map(|block| segment.block_place(block)).map(|(at, length)| (at, length.into()));
+        let pages = (0..segment.page_count())
+            .filter_map(|page| segment.page_ref(page))
+            .map(|page| (page.offset, page.length.into()));
+        let blocks = (0..segment.block_count())
+            .filter_map(|block| segment.block_place(block))
+            .map(|(at, length)| (at, length.into()));
         let tables = [SectionKind::RESOURCES, SectionKind::SCOPES];
         let sections = segment.footer().sections.iter().filter(|section| tables.contains(&section.kind));
         let parts = pages.chain(blocks).chain(sections.map(|section| (section.offset, section.length)));
@@ -132,7 +139,11 @@ fn a_lost_resource_costs_its_rows_and_nothing_else() {
             let before: Trace = store.snapshot.trace(*id, Limits::NONE).unwrap();
             let after = damaged.snapshot.trace(*id, Limits::NONE).unwrap();
             // A span that another segment has as well is shown nevertheless.
-            assert!(before.spans == after.spans || !after.warnings.is_empty(), "trace {id}: {} spans", after.spans.len());
+            assert!(
+                before.spans == after.spans || !after.warnings.is_empty(),
+                "trace {id}: {} spans",
+                after.spans.len()
+            );
             shown += after.spans.len();
             lost += before.spans.len() - after.spans.len();
         }

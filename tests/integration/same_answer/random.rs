@@ -3,7 +3,7 @@
 
 use crate::shared::fault_disk::FaultDisk;
 use crate::shared::plain::Plain;
-use crate::shared::store::{append, open};
+use crate::shared::store::{append_all, open};
 use crate::shared::traces::attribute;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest as Request;
 use opentelemetry_proto::tonic::common::v1::InstrumentationScope;
@@ -113,7 +113,7 @@ fn store(history: &[Vec<Sent>]) -> Engine {
         if number > 0 {
             engine.flush().unwrap();
         }
-        append(&engine, part.iter().map(|request| &*request.0));
+        append_all(&engine, part.iter().map(|request| &*request.0));
     }
     engine
 }
@@ -127,7 +127,8 @@ fn at(trace: u8, id: u8, service: &str, start: u64) -> Sent {
 /// not at 100, as the index of its first segment has it, and so comes before trace 2.
 #[test]
 fn a_trace_whose_first_span_was_sent_again_with_a_later_start_comes_in_its_place() {
-    let history = [vec![at(1, 1, "shop", 100), at(1, 2, "shop", 200)], vec![at(1, 1, "cart", 900)], vec![at(2, 1, "shop", 150)]];
+    let history =
+        [vec![at(1, 1, "shop", 100), at(1, 2, "shop", 200)], vec![at(1, 1, "cart", 900)], vec![at(2, 1, "shop", 150)]];
     let engine = store(&history);
     let window = TraceQuery { start: (None, Some(500)), limit: 1, ..TraceQuery::default() };
     let service = TraceQuery { service: Some("shop".to_owned()), limit: 1, ..TraceQuery::default() };

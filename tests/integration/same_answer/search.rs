@@ -11,7 +11,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-
 /// A store whose rows lie in some way.
 enum Laid {
     Open(Engine),
@@ -32,8 +31,12 @@ impl Laid {
 type Lay = fn(&Path, &[Vec<u8>]) -> Laid;
 
 /// Every way in which rows can lie. What is new (merged, judged) gets a line here.
-const LAYOUTS: [(&str, Lay); 4] =
-    [("in memory", in_memory), ("sealed", sealed), ("sealed and in memory", half_sealed), ("opened again", opened_again)];
+const LAYOUTS: [(&str, Lay); 4] = [
+    ("in memory", in_memory),
+    ("sealed", sealed),
+    ("sealed and in memory", half_sealed),
+    ("opened again", opened_again),
+];
 
 fn options(directory: &Path) -> Options {
     let mut options = Options::new(directory);
@@ -47,7 +50,7 @@ fn open(directory: &Path) -> Engine {
 }
 
 fn append(engine: &Engine, requests: &[Vec<u8>]) {
-    store::append(engine, requests.iter().map(|request| &**request));
+    store::append_all(engine, requests.iter().map(|request| &**request));
 }
 
 fn in_memory(directory: &Path, requests: &[Vec<u8>]) -> Laid {
@@ -90,7 +93,11 @@ fn ask(name: &str, requests: &[Vec<u8>], questions: usize, seed: u64) {
     let asked: Vec<_> = (0..questions).map(|_| asking.question()).collect();
     let expected: Vec<_> = asked.iter().map(|query| plain.find(query)).collect();
     let met = expected.iter().filter(|found| !found.is_empty()).count();
-    println!("{name}: {} spans in {} traces; {met} of {questions} questions find something", plain.spans().count(), plain.traces.len());
+    println!(
+        "{name}: {} spans in {} traces; {met} of {questions} questions find something",
+        plain.spans().count(),
+        plain.traces.len()
+    );
     assert!((questions / 2..questions).contains(&met), "questions of both kinds");
     for (layout, lay) in LAYOUTS {
         let directory = tempfile::tempdir().unwrap();
@@ -123,7 +130,9 @@ fn five_hundred_questions_about_made_traces_have_one_answer_wherever_the_rows_li
 
 #[test]
 fn five_hundred_questions_about_real_traces_have_one_answer_wherever_the_rows_lie() {
-    for (seed, (name, most)) in [("astronomy.otlp.pb.gz", 150), ("trainticket.otlp.pb.gz", 1_500)].into_iter().enumerate() {
+    for (seed, (name, most)) in
+        [("astronomy.otlp.pb.gz", 150), ("trainticket.otlp.pb.gz", 1_500)].into_iter().enumerate()
+    {
         for path in corpus_files("bulk", name) {
             let requests: Vec<_> = length_delimited(&read(&path)).into_iter().take(most).map(<[u8]>::to_vec).collect();
             ask(name, &requests, 250, seed as u64);

@@ -8,6 +8,7 @@ use crate::storage::disk::{Disk, SystemDisk};
 use crate::storage::files::{log_id, spare_id};
 use crate::storage::manifest::{FileKind, LiveFile};
 use crate::storage::query::{Limits, Summary, summarize};
+use crate::storage::set_aside::SetAside;
 use serde::Serialize;
 
 #[derive(Debug, Serialize)]
@@ -16,19 +17,21 @@ pub struct Report {
     pub segments: u64,
     pub unjudged_segments: u64,
     pub memtable_spans: u64,
+    pub set_aside_spans: u64,
     pub spans: u64,
     pub traces: u64,
     pub services: u64,
     pub bytes: u64,
     pub segment_bytes: u64,
     pub wal_bytes: u64,
+    pub set_aside_bytes: u64,
     pub min_time: Option<String>,
     pub max_time: Option<String>,
     pub epoch: u64,
     pub position: u64,
     pub files: Vec<SegmentReport>,
     pub unreadable: Vec<Named>,
-    pub set_aside: Vec<Named>,
+    pub set_aside: Vec<SetAsideFile>,
     pub log_files: Vec<LogFile>,
     pub damage: Vec<String>,
 }
@@ -47,6 +50,13 @@ pub struct Named {
 }
 
 #[derive(Debug, Serialize)]
+pub struct SetAsideFile {
+    pub batches: u64,
+    #[serde(flatten)]
+    pub file: Named,
+}
+
+#[derive(Debug, Serialize)]
 pub struct LogFile {
     pub id: u64,
     pub bytes: u64,
@@ -56,33 +66,34 @@ pub struct LogFile {
 
 impl Report {
     pub fn of(directory: &str, store: &OpenStore) -> Result<Self, Failure> {
-        let Summary { segments, unjudged_segments, memtable_spans, spans, traces, segment_bytes, times, warnings } =
-            summarize(&store.snapshot);
+        let summary = summarize(&store.snapshot);
+        let Summary { segment_bytes, set_aside_bytes, times, .. } = summary;
         let services = store.snapshot.services(Limits::NONE).map_err(|stopped| vec![stopped.to_string()])?;
         let mut damage = crate::cli::store::found_damage(store);
-        damage.extend(warnings);
+        damage.extend(summary.warnings);
         damage.extend(store.snapshot.segments.iter().flat_map(|segment| segment.damaged_sections()));
         let files = &store.directory.manifest.files;
         let kind = |id| files.iter().find(|file| file.id == id).map_or(FileKind::Segment, |file| file.kind);
-        let set_aside = files.iter().filter(|file| file.kind == FileKind::SetAside);
         Ok(Self {
             directory: directory.to_owned(),
-            segments,
-            unjudged_segments,
-            memtable_spans,
-            spans,
-            traces,
+            segments: summary.segments,
+            unjudged_segments: summary.unjudged_segments,
+            memtable_spans: summary.memtable_spans,
+            set_aside_spans: summary.set_aside_spans,
+            spans: summary.spans,
+            traces: summary.traces,
             services: services.found.len() as u64,
-            bytes: segment_bytes + store.log_bytes,
+            bytes: segment_bytes + store.log_bytes + set_aside_bytes,
             segment_bytes,
             wal_bytes: store.log_bytes,
+            set_aside_bytes,
             min_time: times.map(|(start, _)| rfc3339(start)),
             max_time: times.map(|(_, end)| rfc3339(end)),
             epoch: store.directory.manifest.epoch,
             position: store.directory.manifest.position,
             files: store.snapshot.segments.iter().map(|it| SegmentReport::of(it, kind(it.footer().id))).collect(),
             unreadable: store.snapshot.unreadable.iter().map(|it| Named::of(&it.file)).collect(),
-            set_aside: set_aside.map(Named::of).collect(),
+            set_aside: store.snapshot.set_aside.iter().map(|it| SetAsideFile::of(it)).collect(),
             log_files: log_files(store)?,
             damage,
         })
@@ -101,6 +112,12 @@ impl Named {
             first_received: rfc3339(file.received.0),
             last_received: rfc3339(file.received.1),
         }
+    }
+}
+
+impl SetAsideFile {
+    fn of(set_aside: &SetAside) -> Self {
+        Self { batches: set_aside.batches(), file: Named::of(&set_aside.file) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::model::time::rfc3339;
 use crate::storage::manifest::FileKind;
-use crate::storage::segment::{Codec, Segment, SectionKind};
+use crate::storage::segment::{Codec, SectionKind, Segment};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
