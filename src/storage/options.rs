@@ -16,6 +16,8 @@ pub struct Options {
     /// Most bytes of answered batches not yet in a segment, with their heads.
     pub memtable_max: usize,
     pub seal: SealOptions,
+    /// Most bytes of spans that one read holds.
+    pub query_max: usize,
     /// Bytes of a block before compression; a block is closed at the first run that reaches it.
     pub block_size: usize,
     pub retention: Retention,
@@ -83,6 +85,7 @@ impl Options {
                 max_age: Duration::from_secs(30),
                 codec: Codec::Lz4,
             },
+            query_max: 256 << 20,
             block_size: 128 << 10,
             retention: Retention { max_age: Duration::from_secs(168 * 3600), max_size: 0 },
             disk_reserve: None,

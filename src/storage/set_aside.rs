@@ -8,7 +8,7 @@ use super::disk::{Disk, read_file, replace_file};
 use super::error::StorageError;
 use super::files::{Layout, set_aside_name};
 use super::manifest::{FileKind, LiveFile};
-use super::memtable::{Entry, memory_of};
+use super::memtable::{Entry, Memtable};
 use super::wal::scan::Scan;
 use super::wal::{Frame, FrameKind, Seed};
 use crate::model::time::Nanos;
@@ -16,6 +16,7 @@ use crate::model::{Batch, TraceId};
 use bytes::Bytes;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 pub const MAGIC: [u8; 8] = *b"SLUICESA";
 pub const VERSION: u32 = 1;
@@ -25,19 +26,24 @@ pub const HEADER_SIZE: usize = 48;
 /// The batches of one such file.
 pub struct SetAside {
     pub file: LiveFile,
-    /// In LSN order.
-    pub(in crate::storage) entries: Vec<Entry>,
+    pub(in crate::storage) memtable: Arc<Memtable>,
 }
 
 impl SetAside {
+    fn new(file: LiveFile, entries: Vec<Entry>) -> Self {
+        let memtable = Memtable::default();
+        memtable.extend(entries);
+        Self { file, memtable: Arc::new(memtable) }
+    }
+
     /// How many batches there are.
     pub fn batches(&self) -> u64 {
-        self.entries.len() as u64
+        self.memtable.len() as u64
     }
 
     /// Bytes of memory that they take.
     pub fn memory(&self) -> usize {
-        self.entries.iter().map(|entry| memory_of(&entry.batch)).sum()
+        self.memtable.bytes()
     }
 }
 
@@ -54,7 +60,7 @@ pub fn write(
     disk.create_dir(&layout.set_aside).map_err(failed("creating"))?;
     disk.sync_dir(&layout.root).map_err(failed("creating"))?;
     replace_file(disk, &layout.set_aside, &set_aside_name(id), &bytes).map_err(failed("writing a file in"))?;
-    Ok(SetAside { file: live_file(id, bytes.len() as u64, &entries), entries })
+    Ok(SetAside::new(live_file(id, bytes.len() as u64, &entries), entries))
 }
 
 /// Reads the file of this id. What is damaged is left out and said, and so is a file that is gone.
@@ -64,7 +70,7 @@ pub fn read(disk: &dyn Disk, layout: &Layout, store: &[u8; 16], id: u64) -> (Set
         Ok(bytes) => (bytes.len() as u64, decode(&path, &bytes, store, id)),
         Err(error) => (0, (Vec::new(), Some(error))),
     };
-    (SetAside { file: live_file(id, size, &entries), entries }, damage)
+    (SetAside::new(live_file(id, size, &entries), entries), damage)
 }
 
 /// The bytes of a file of these batches, each with its LSN and its receive time.

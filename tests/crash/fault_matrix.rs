@@ -10,7 +10,7 @@ use crate::support::traces;
 use prost::Message;
 use sluice::model::{TraceId, wire};
 use sluice::storage::clock::SystemClock;
-use sluice::storage::query::{Traces, summarize};
+use sluice::storage::query::{Limits, Traces, summarize};
 use sluice::storage::{AppendError, Durability, Engine, Options, Snapshot, StorageError};
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -164,10 +164,10 @@ pub fn check_all_but(disk: &FaultDisk, answers: &Answers, may_be_gone: impl Fn(&
 /// All traces, which both ways to read agree on.
 pub fn read_all(snapshot: &Snapshot, what: &str) -> BTreeMap<TraceId, sluice::model::Trace> {
     let mut found = BTreeMap::new();
-    let mut traces = Traces::new(snapshot);
-    while let Some(trace) = traces.next_trace() {
+    let mut traces = Traces::new(snapshot, Limits::NONE).unwrap();
+    while let Some(trace) = traces.next_trace().unwrap() {
         assert_eq!(trace.warnings, Vec::<String>::new(), "{what}");
-        assert_eq!(trace, snapshot.trace(trace.id), "{what}: both ways to read agree");
+        assert_eq!(trace, snapshot.trace(trace.id, Limits::NONE).unwrap(), "{what}: both ways to read agree");
         found.insert(trace.id, trace);
     }
     assert_eq!(traces.warnings, Vec::<String>::new(), "{what}");
@@ -229,8 +229,8 @@ fn a_crash_that_loses_any_one_unsynced_write_loses_no_answered_batch() {
 /// Ids of all traces that a reader sees.
 fn readable(engine: &Engine) -> Vec<TraceId> {
     let snapshot = engine.snapshot();
-    let mut traces = Traces::new(&snapshot);
-    std::iter::from_fn(|| traces.next_fragments()).map(|fragments| fragments.id).collect()
+    let mut traces = Traces::new(&snapshot, Limits::NONE).unwrap();
+    std::iter::from_fn(|| traces.next_fragments().unwrap()).map(|fragments| fragments.id).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::support::fault_disk::{Fault, FaultDisk, Left};
 use crate::support::manual_clock::ManualClock;
 use crate::support::noise;
 use crate::support::store::{append, requests, wait_until};
-use sluice::storage::query::Traces;
+use sluice::storage::query::{Limits, Traces};
 use sluice::storage::{AppendError, Engine, NoRoom, Options, StorageError};
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ fn a_start_on_a_full_disk_opens_within_its_memory_and_recovers_without_another_s
     assert_eq!(engine.readable_lsn(), BATCHES - unread);
     let snapshot = engine.snapshot();
     assert_eq!((snapshot.readable_lsn(), snapshot.unread), (Some(BATCHES - unread), unread));
-    let warnings = Traces::new(&snapshot).warnings;
+    let warnings = Traces::new(&snapshot, Limits::NONE).unwrap().warnings;
     assert_eq!(warnings, [format!("the log is being replayed: {unread} batches are not readable yet")]);
     assert_eq!(refusal(&engine), Some(NoRoom::Replaying { left: unread }));
     let trouble = |part: &str| engine.troubles().iter().any(|trouble| trouble.starts_with(part));

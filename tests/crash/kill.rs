@@ -13,7 +13,7 @@ use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use prost::Message;
 use sluice::storage::OpenStore;
 use sluice::storage::disk::SystemDisk;
-use sluice::storage::query::Traces;
+use sluice::storage::query::{Limits, Traces};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -123,8 +123,8 @@ fn check(directory: &Path, sent: &BTreeMap<u64, Sent>) -> Count {
     assert!(store.found.holes.iter().all(|hole| !hole.durable), "{:?}", store.found.holes);
     let mut count = Count::default();
     let mut found = BTreeMap::new();
-    let mut traces = Traces::new(&store.snapshot);
-    while let Some(trace) = traces.next_trace() {
+    let mut traces = Traces::new(&store.snapshot, Limits::NONE).unwrap();
+    while let Some(trace) = traces.next_trace().unwrap() {
         assert!(trace.warnings.is_empty(), "{:?}", trace.warnings);
         let number = u64::from_be_bytes(trace.id.0[8..].try_into().unwrap()) - 1;
         found.insert(number, (trace.spans.len() as u64, trace.to_otlp()));

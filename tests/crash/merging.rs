@@ -244,7 +244,7 @@ fn an_input_that_is_damaged_anywhere_ends_the_merge_is_left_out_and_is_served_as
         let image = |engine: &Engine| {
             let snapshot = engine.snapshot();
             let ids = whole.iter().map(|trace| trace.id);
-            ids.map(|id| snapshot.trace(id)).collect::<Vec<_>>()
+            ids.map(|id| snapshot.trace(id, sluice::storage::query::Limits::NONE).unwrap()).collect::<Vec<_>>()
         };
         let before = image(&engine);
         if engine.segment_count() == 3 {

@@ -14,7 +14,7 @@ use sluice::storage::clock::SystemClock;
 use sluice::storage::disk::Disk;
 use sluice::storage::files::Layout;
 use sluice::storage::manifest::{self, Found};
-use sluice::storage::query::summarize;
+use sluice::storage::query::{Limits, summarize};
 use sluice::storage::{AppendError, Durability, Engine, OpenStore};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -95,7 +95,9 @@ fn hear(outcome: &Outcome) -> (Result<(), AppendError>, u64) {
 /// Waits until a batch can be read.
 fn wait_until_readable(engine: &Engine, number: u64) {
     let began = Instant::now();
-    while began.elapsed() < LONG && engine.snapshot().trace(traces::trace_id(number)).spans.is_empty() {
+    while began.elapsed() < LONG
+        && engine.snapshot().trace(traces::trace_id(number), Limits::NONE).unwrap().spans.is_empty()
+    {
         std::thread::yield_now();
     }
 }
@@ -127,7 +129,11 @@ fn a_timeout_says_where_the_batch_is_and_resending_is_harmless() {
     let error = outcome.unwrap_err();
     assert_eq!(error, AppendError::NotSealed);
     assert_eq!(error.to_string(), "in the log, not yet sealed; resending is harmless");
-    assert_eq!(engine.snapshot().trace(traces::trace_id(0)).spans.len(), 2, "readable nevertheless");
+    assert_eq!(
+        engine.snapshot().trace(traces::trace_id(0), Limits::NONE).unwrap().spans.len(),
+        2,
+        "readable nevertheless"
+    );
     let killed = open_as(&disk.inner().after_kill(), Durability::Wal).unwrap();
     assert_eq!(summarize(&killed.snapshot()).spans, 2, "in the log");
     disk.open_gate();

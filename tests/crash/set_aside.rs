@@ -13,7 +13,7 @@ use sluice::storage::clock::SystemClock;
 use sluice::storage::disk::{read_file, replace_file};
 use sluice::storage::files::{Layout, set_aside_name};
 use sluice::storage::manifest::{self, FileKind, Found, Manifest};
-use sluice::storage::query::summarize;
+use sluice::storage::query::{Limits, summarize};
 use sluice::storage::{AppendError, Durability, Engine, OpenStore, Options, StorageError};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -218,8 +218,8 @@ fn damage_in_a_set_aside_file_is_said_and_costs_only_its_batch() {
     content[48 + 60] ^= 1;
     replace_file(&disk, &layout.set_aside, &set_aside_name(id), &content).unwrap();
     let store = OpenStore::open(Path::new(ROOT), &disk).unwrap();
-    let gone = store.snapshot.trace(traces::trace_id(1));
+    let gone = store.snapshot.trace(traces::trace_id(1), Limits::NONE).unwrap();
     assert!(gone.spans.is_empty() && gone.warnings[0].contains("damaged at byte 48"), "{:?}", gone.warnings);
-    assert_eq!(store.snapshot.trace(traces::trace_id(3)).spans.len(), 2);
+    assert_eq!(store.snapshot.trace(traces::trace_id(3), Limits::NONE).unwrap().spans.len(), 2);
     assert_eq!(read_file(&disk, &layout.set_aside(id)).unwrap(), content, "left as it is");
 }

@@ -1,5 +1,9 @@
 //! The same question gives the same answer wherever the rows lie: in memory, in segments, after a start.
 
+mod damage;
+mod random;
+mod search;
+
 use crate::shared::http::{PROTOBUF, Sender};
 use crate::shared::{corpus_files, length_delimited, read, traces};
 use crate::support::{LONG, free_address, get};

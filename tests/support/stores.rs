@@ -5,7 +5,7 @@ use sluice::model::{Batch, Trace};
 use sluice::storage::clock::Clock;
 use sluice::storage::disk::Disk;
 use sluice::storage::files::Layout;
-use sluice::storage::query::Traces;
+use sluice::storage::query::{Limits, Traces};
 use sluice::storage::{Engine, Options, Snapshot, StorageError};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,8 +70,8 @@ pub fn merge(engine: &Engine, ids: Option<&[u64]>, options: &merge::Options) -> 
 
 /// Everything a reader sees, in order. Nothing may be missing.
 pub fn read(snapshot: &Snapshot) -> Vec<Trace> {
-    let mut traces = Traces::new(snapshot);
-    let all: Vec<_> = std::iter::from_fn(|| traces.next_trace()).collect();
+    let mut traces = Traces::new(snapshot, Limits::NONE).unwrap();
+    let all: Vec<_> = std::iter::from_fn(|| traces.next_trace().unwrap()).collect();
     assert_eq!(traces.warnings, Vec::<String>::new());
     all.iter().for_each(|trace| assert_eq!(trace.warnings, Vec::<String>::new(), "trace {}", trace.id));
     all

@@ -5,7 +5,7 @@ use crate::cli::Failure;
 use crate::model::trace::spans_to_otlp;
 use crate::model::wire::put_varint;
 use crate::model::{StoredSpan, TraceId, json};
-use crate::storage::query::Traces;
+use crate::storage::query::{Limits, Traces};
 use clap::{Args, ValueEnum};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, Instant};
@@ -42,7 +42,7 @@ impl Export {
         let mut out = Requests::new(self.format);
         let written = match self.trace {
             Some(id) => {
-                let trace = store.snapshot.trace(id);
+                let trace = store.snapshot.trace(id, Limits::NONE).map_err(|stopped| vec![stopped.to_string()])?;
                 if trace.spans.is_empty() && trace.warnings.is_empty() {
                     return Err(vec![format!("trace {id} is not in this store")]);
                 }
@@ -59,8 +59,8 @@ impl Export {
     }
 
     fn all(&self, store: &crate::storage::OpenStore, out: &mut Requests, warnings: &mut Vec<String>) -> io::Result<()> {
-        let mut traces = Traces::new(&store.snapshot);
-        while let Some(trace) = traces.next_trace() {
+        let mut traces = Traces::new(&store.snapshot, Limits::NONE).map_err(io::Error::other)?;
+        while let Some(trace) = traces.next_trace().map_err(io::Error::other)? {
             warnings.extend(trace.warnings);
             out.add(trace.spans)?;
         }

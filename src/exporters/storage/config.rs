@@ -13,6 +13,8 @@ use std::time::Duration;
 /// Room beside the frames that a log file needs: its header page, with a margin.
 const LEAST_LOG_FILE: u64 = 64 << 10;
 const LEAST_MEMTABLE: u64 = 1 << 20;
+/// Below it not even a plain trace could be read.
+const LEAST_READ: u64 = 1 << 20;
 const LEAST_BLOCK: u64 = 4 << 10;
 const GREATEST_BLOCK: u64 = 64 << 20;
 /// What a merge keeps of each trace until it ends bounds the rows of a segment.
@@ -37,6 +39,7 @@ pub struct Config {
     pub disk: Disk,
     pub retention: Retention,
     pub merge: Merge,
+    pub query: Query,
     pub sampling: Sampling,
 }
 
@@ -182,6 +185,13 @@ pub struct Retention {
     pub max_size: ByteSize,
 }
 
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Query {
+    /// Most bytes of spans that one read holds. Beyond it the read is refused.
+    pub max_size: ByteSize,
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sampling {
@@ -233,6 +243,7 @@ impl Default for Config {
             disk: Disk::default(),
             retention: Retention::default(),
             merge: Merge::default(),
+            query: Query::default(),
             sampling: Sampling::default(),
         }
     }
@@ -273,6 +284,12 @@ impl Default for Merge {
     }
 }
 
+impl Default for Query {
+    fn default() -> Self {
+        Self { max_size: ByteSize::mib(256) }
+    }
+}
+
 impl Config {
     /// What is wrong with the values, each with its key.
     pub fn faults(&self) -> Vec<Fault> {
@@ -310,6 +327,8 @@ impl Config {
         check(rows, "segment::max_rows", format!("must be 1 to {GREATEST_ROWS}"));
         check(self.merge.workers <= 16, "merge::workers", "must be 0 to 16".into());
         check((2..=64).contains(&self.merge.max_inputs), "merge::max_inputs", "must be 2 to 64".into());
+        let least = ByteSize(LEAST_READ);
+        check(self.query.max_size >= least, "query::max_size", format!("must be at least {least}"));
         faults
     }
 
@@ -352,6 +371,7 @@ impl Config {
                 max_age: self.seal.max_age,
                 codec: self.segment.seal_codec.into(),
             },
+            query_max: size(self.query.max_size),
             block_size: size(self.segment.block_size),
             retention: storage::Retention {
                 max_age: self.retention.max_age,
@@ -447,6 +467,7 @@ mod tests {
             ("segment: {seal_codec: gzip}", "segment::seal_codec"),
             ("merge: {workers: 17}", "merge::workers"),
             ("merge: {max_inputs: 1}", "merge::max_inputs"),
+            ("query: {max_size: 1KiB}", "query::max_size"),
             ("directory: ''", "directory"),
             ("sampling: {mode: on}", "sampling::mode"),
         ] {

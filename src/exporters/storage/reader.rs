@@ -5,14 +5,15 @@ use crate::component::reader::Read;
 use crate::component::{ReadError, TraceReader};
 use crate::model::{Answer, Operation, Trace, TraceId, TraceQuery, TraceSummary};
 use crate::storage::Snapshot;
-use crate::storage::query::{TimedOut, summary_of};
+use crate::storage::query::{Limits, Stopped};
 use std::time::Instant;
 use tokio::task::spawn_blocking;
 
 impl TraceReader for Store {
-    fn get_trace(&self, id: TraceId, _until: Instant) -> Read<'_, Option<Trace>> {
+    fn get_trace(&self, id: TraceId, until: Instant) -> Read<'_, Option<Trace>> {
         Box::pin(async move {
-            let (trace, unread) = self.read(move |snapshot| Ok((snapshot.trace(id), snapshot.unread))).await?;
+            let read = move |snapshot: &Snapshot, limits| Ok((snapshot.trace(id, limits)?, snapshot.unread));
+            let (trace, unread) = self.read(until, read).await?;
             match (trace.spans.is_empty(), trace.warnings.first()) {
                 (false, _) => Ok(Some(trace)),
                 (true, None) => Ok(None),
@@ -24,33 +25,37 @@ impl TraceReader for Store {
     }
 
     fn find(&self, query: TraceQuery, until: Instant) -> Read<'_, Answer<Vec<TraceSummary>>> {
-        Box::pin(async move {
-            let Answer { found, warnings } = self.read(move |snapshot| snapshot.find(&query, until)).await?;
-            Ok(Answer { found: found.iter().map(summary_of).collect(), warnings })
-        })
+        Box::pin(self.read(until, move |snapshot, limits| snapshot.find(&query, limits)))
     }
 
     fn find_traces(&self, query: TraceQuery, until: Instant) -> Read<'_, Answer<Vec<Trace>>> {
-        Box::pin(self.read(move |snapshot| snapshot.find(&query, until)))
+        Box::pin(self.read(until, move |snapshot, limits| snapshot.find_traces(&query, limits)))
     }
 
     fn services(&self, until: Instant) -> Read<'_, Answer<Vec<String>>> {
-        Box::pin(self.read(move |snapshot| snapshot.services(until)))
+        Box::pin(self.read(until, move |snapshot, limits| snapshot.services(limits)))
     }
 
     fn operations(&self, service: String, until: Instant) -> Read<'_, Answer<Vec<Operation>>> {
-        Box::pin(self.read(move |snapshot| snapshot.operations(&service, until)))
+        Box::pin(self.read(until, move |snapshot, limits| snapshot.operations(&service, limits)))
     }
 }
 
 impl Store {
+    /// Reads on a thread that may block. The snapshot is taken there and let go of there, so that what it pins does not outlive
+    /// the read, and the read ends by itself soon after `until`.
     async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&Snapshot) -> Result<T, TimedOut> + Send + 'static,
+        until: Instant,
+        read: impl FnOnce(&Snapshot, Limits) -> Result<T, Stopped> + Send + 'static,
     ) -> Result<T, ReadError> {
         let engine = self.engine().ok_or(ReadError::NotOpen)?;
-        let outcome = spawn_blocking(move || read(&engine.snapshot())).await;
+        let limits = Limits { until: Some(until), bytes: engine.options().query_max };
+        let outcome = spawn_blocking(move || read(&engine.snapshot(), limits)).await;
         let outcome = outcome.map_err(|error| ReadError::Failed(format!("reading failed: {error}")))?;
-        outcome.map_err(|TimedOut| ReadError::TimedOut)
+        outcome.map_err(|stopped| match stopped {
+            Stopped::TimedOut => ReadError::TimedOut,
+            Stopped::TooLarge(_) => ReadError::Failed(stopped.to_string()),
+        })
     }
 }

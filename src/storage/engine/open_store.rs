@@ -6,6 +6,7 @@ use super::view::{self, Snapshot};
 use crate::storage::disk::Disk;
 use crate::storage::error::StorageError;
 use crate::storage::files::Layout;
+use crate::storage::memtable::Memtable;
 use std::sync::Arc;
 
 /// A store that is open for reading only, while nobody writes to it.
@@ -21,16 +22,16 @@ impl OpenStore {
     /// Opens a directory and changes nothing in it. What is only in the log is held in memory.
     pub fn open(directory: &std::path::Path, disk: &dyn Disk) -> Result<Self, StorageError> {
         let directory = recovery::open_for_reading(disk, Layout::new(directory))?;
-        let mut entries = Vec::new();
+        let memtable = Arc::new(Memtable::default());
         let replay =
-            recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| entries.push(entry))?;
-        let found = Found::of(&directory, replay.holes, entries.len() as u64);
+            recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| memtable.extend([entry]))?;
+        let found = Found::of(&directory, replay.holes, memtable.len() as u64);
         let snapshot = Snapshot {
             epoch: directory.manifest.epoch,
             segments: Arc::new(directory.segments.clone()),
             unreadable: Arc::new(directory.unreadable.clone()),
             set_aside: Arc::new(directory.set_aside.clone()),
-            entries: view::entries(&directory.set_aside, entries),
+            memory: view::memory(&directory.set_aside, std::iter::once(memtable)),
             unread: 0,
         };
         let log_bytes = replay.bytes;

@@ -228,7 +228,7 @@ fn look_into(disk: &dyn Disk, directory: &Directory, orphan: Orphan) -> (PathBuf
         }
         Orphan::SetAside(id) => {
             let (set_aside, _) = set_aside::read(disk, layout, &manifest.store, id);
-            (layout.set_aside(id), set_aside.entries.iter().map(|entry| (entry.lsn, entry.lsn)).collect())
+            (layout.set_aside(id), set_aside.memtable.entries().iter().map(|entry| (entry.lsn, entry.lsn)).collect())
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::catalog::Sealed;
 use crate::storage::manifest::LiveFile;
-use crate::storage::memtable::{Entry, Memtable};
+use crate::storage::memtable::{Memtable, MemtableView};
 use crate::storage::segment::Segment;
 use crate::storage::set_aside::SetAside;
 use std::sync::{Arc, OnceLock, RwLock};
@@ -37,7 +37,7 @@ pub struct Snapshot {
     pub unreadable: Arc<Vec<Unreadable>>,
     pub set_aside: Arc<Vec<Arc<SetAside>>>,
     /// Everything not in a segment, in LSN order: first what is set aside.
-    pub(in crate::storage) entries: Vec<Entry>,
+    pub(in crate::storage) memory: Vec<MemtableView>,
     /// Batches that were answered and are not in it: the log is being replayed.
     pub unread: u64,
 }
@@ -53,19 +53,21 @@ impl Snapshot {
     /// The highest LSN of a row in it; `None` where there is none.
     pub fn readable_lsn(&self) -> Option<u64> {
         let sealed = self.segments.iter().map(|segment| segment.footer().lsns.1).max();
-        sealed.max(self.entries.last().map(|entry| entry.lsn))
+        let in_memory = self.memory.iter().filter_map(|memtable| memtable.lsns()).map(|(_, last)| last).max();
+        sealed.max(in_memory)
     }
 
     /// Spans in memory and in the log only.
     pub fn memtable_spans(&self) -> u64 {
-        let set_aside = self.set_aside.iter().map(|file| file.batches() as usize).sum();
-        self.entries.iter().skip(set_aside).map(|entry| entry.batch.spans().len() as u64).sum()
+        let memtables = self.memory.iter().skip(self.set_aside.len());
+        memtables.flat_map(|memtable| memtable.entries()).map(|entry| entry.batch.spans().len() as u64).sum()
     }
 }
 
-/// The entries of set-aside files and then of memtables.
-pub fn entries(set_aside: &[Arc<SetAside>], memtables: impl IntoIterator<Item = Entry>) -> Vec<Entry> {
-    set_aside.iter().flat_map(|file| file.entries.iter().cloned()).chain(memtables).collect()
+/// What set-aside files hold, each, and then what memtables hold now.
+pub fn memory(set_aside: &[Arc<SetAside>], memtables: impl Iterator<Item = Arc<Memtable>>) -> Vec<MemtableView> {
+    let set_aside = set_aside.iter().map(|file| MemtableView::new(file.memtable.clone()));
+    set_aside.chain(memtables.map(MemtableView::new).filter(|memtable| !memtable.is_empty())).collect()
 }
 
 /// The current view. Writers change it as a whole under its lock; readers clone it and go.
@@ -99,8 +101,9 @@ impl CurrentView {
 
     pub fn snapshot(&self) -> Snapshot {
         let View { epoch, segments, unreadable, set_aside, frozen, active, unread } = self.get();
-        let entries = entries(&set_aside, frozen.iter().chain([&active]).flat_map(|memtable| memtable.entries()));
-        Snapshot { epoch, segments, unreadable, set_aside, entries, unread }
+        // What is added to the active memtable from here on is newer than all of this and not seen.
+        let memory = memory(&set_aside, frozen.into_iter().chain([active]));
+        Snapshot { epoch, segments, unreadable, set_aside, memory, unread }
     }
 
     /// Says how many batches of the log are in no memtable yet.

@@ -1,31 +1,65 @@
-//! Whether a span is what was asked for. Every search, whatever it was sped up by, ends with this.
+//! Whether a span is what was asked for. Every search, whatever it was sped up by, agrees with this.
 
 use crate::model::wire::fields::*;
 use crate::model::wire::{Field, Reader, read};
-use crate::model::{StoredSpan, TraceQuery, time::duration};
+use crate::model::{Row, StoredSpan, TraceQuery, time::duration};
+
+/// A span where it lies. What is looked at of the `Span` message is what the keys leave, so its body will do.
+#[derive(Debug, Clone, Copy)]
+pub struct SpanRef<'a> {
+    pub row: &'a Row,
+    /// `ResourceSpans` without its scopes.
+    pub resource: &'a [u8],
+    /// `ScopeSpans` without its spans.
+    pub scope: &'a [u8],
+    pub span: &'a [u8],
+}
+
+impl<'a> From<&'a StoredSpan> for SpanRef<'a> {
+    fn from(StoredSpan { row, resource, scope, span }: &'a StoredSpan) -> Self {
+        Self { row, resource, scope, span }
+    }
+}
+
+impl<'a> SpanRef<'a> {
+    /// `service.name` of its resource, empty where there is none.
+    pub fn service(&self) -> &'a str {
+        read::service_name(self.resource).unwrap_or_default()
+    }
+
+    pub fn name(&self) -> &'a str {
+        read::text(self.span, SPAN_NAME)
+    }
+}
 
 /// Whether this span meets every condition of the query.
-pub fn matches(query: &TraceQuery, span: &StoredSpan) -> bool {
-    let row = &span.row;
-    let within = |value: u64, (least, most): (Option<u64>, Option<u64>)| {
-        least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most)
-    };
+pub fn matches<'a>(query: &TraceQuery, span: impl Into<SpanRef<'a>>) -> bool {
+    let span = span.into();
+    keys_match(query, span.row)
+        && query.service.as_deref().is_none_or(|name| span.service() == name)
+        && query.operation.as_deref().is_none_or(|name| span.name() == name)
+        && query.attributes.iter().all(|(key, value)| has_attribute(span, key, value))
+}
+
+/// Whether the keys of a span meet all conditions on keys.
+pub fn keys_match(query: &TraceQuery, row: &Row) -> bool {
     query.kind.is_none_or(|kind| row.kind == kind)
         && query.status.is_none_or(|status| row.status == status)
         && within(row.start, query.start)
         && within(duration(row.start, row.end), query.duration)
-        && query.service.as_deref().is_none_or(|name| read::service_name(&span.resource).unwrap_or_default() == name)
-        && query.operation.as_deref().is_none_or(|name| read::text(&span.span, SPAN_NAME) == name)
-        && query.attributes.iter().all(|(key, value)| has_attribute(span, key, value))
 }
 
-fn has_attribute(span: &StoredSpan, key: &str, value: &str) -> bool {
-    let resource = read::last_bytes(&span.resource, RESOURCE_SPANS_RESOURCE).unwrap_or_default();
-    let scope = read::last_bytes(&span.scope, SCOPE_SPANS_SCOPE).unwrap_or_default();
-    among(&span.span, SPAN_ATTRIBUTES, key, value)
+pub fn within(value: u64, (least, most): (Option<u64>, Option<u64>)) -> bool {
+    least.is_none_or(|least| value >= least) && most.is_none_or(|most| value <= most)
+}
+
+fn has_attribute(span: SpanRef<'_>, key: &str, value: &str) -> bool {
+    let resource = read::last_bytes(span.resource, RESOURCE_SPANS_RESOURCE).unwrap_or_default();
+    let scope = read::last_bytes(span.scope, SCOPE_SPANS_SCOPE).unwrap_or_default();
+    among(span.span, SPAN_ATTRIBUTES, key, value)
         || among(resource, RESOURCE_ATTRIBUTES, key, value)
         || among(scope, SCOPE_ATTRIBUTES, key, value)
-        || fields(&span.span, SPAN_EVENTS).any(|event| among(event, EVENT_ATTRIBUTES, key, value))
+        || fields(span.span, SPAN_EVENTS).any(|event| among(event, EVENT_ATTRIBUTES, key, value))
 }
 
 /// Whether one of the `KeyValue`s in `field` has this key and this value as text.

@@ -1,67 +1,49 @@
-//! How much a snapshot holds.
+//! A trace in short.
 
-use super::Traces;
-use crate::model::time::Nanos;
-use crate::storage::Snapshot;
+use super::matching::SpanRef;
+use crate::model::{Trace, TraceId, TraceSummary};
+use crate::storage::segment::Facts;
+use std::collections::BTreeSet;
 
-/// Totals of a snapshot. Duplicates and fragments are counted as readers see them: once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Summary {
-    pub segments: u64,
-    /// Segments with traces that have no verdict.
-    pub unjudged_segments: u64,
-    /// Deliveries not yet in a segment, duplicates included.
-    pub memtable_spans: u64,
-    /// Deliveries that cannot be in a segment, and the bytes of their files.
-    pub set_aside_spans: u64,
-    pub set_aside_bytes: u64,
-    pub spans: u64,
-    pub traces: u64,
-    /// Bytes of the segments' files.
-    pub segment_bytes: u64,
-    /// Least start and greatest end; `None` where there are no spans.
-    pub times: Option<(Nanos, Nanos)>,
-    /// What could not be read and is not counted.
-    pub warnings: Vec<String>,
+/// OTLP status code of an error.
+const ERROR: i32 = 2;
+
+/// What the spans of a trace come to.
+pub fn summary_of(trace: &Trace) -> TraceSummary {
+    summary_of_rows(trace.id, trace.spans.iter().map(SpanRef::from))
 }
 
-/// Counts what a snapshot holds. Reads all directories, and the blocks of traces that have several fragments.
-pub fn summarize(snapshot: &Snapshot) -> Summary {
-    let mut summary = Summary {
-        segments: snapshot.segments.len() as u64,
-        unjudged_segments: snapshot.segments.iter().filter(|segment| segment.footer().unjudged > 0).count() as u64,
-        memtable_spans: snapshot.memtable_spans(),
-        set_aside_spans: snapshot.set_aside.iter().map(|set_aside| set_aside.file.rows).sum(),
-        set_aside_bytes: snapshot.set_aside.iter().map(|set_aside| set_aside.file.bytes).sum(),
-        segment_bytes: snapshot.segments.iter().map(|segment| segment.size()).sum(),
-        ..Summary::default()
-    };
-    let mut traces = Traces::new(snapshot);
-    while let Some(fragments) = traces.next_fragments() {
-        let in_memory = fragments.memory.as_ref().is_some_and(|rows| !rows.is_empty());
-        match (fragments.segments.as_slice(), in_memory) {
-            ([(_, entry)], false) => summary.add(entry.facts.rows.into(), (entry.facts.min_start, entry.facts.max_end)),
-            _ => {
-                let trace = traces.assemble(&fragments);
-                let start = trace.spans.iter().map(|span| span.row.start).min();
-                let end = trace.spans.iter().map(|span| span.row.end).max();
-                summary.add(trace.spans.len() as u64, (start.unwrap_or(Nanos::MAX), end.unwrap_or(0)));
-                summary.warnings.extend(trace.warnings);
-            }
+/// The same of the rows of a trace, collapsed and in order.
+pub fn summary_of_rows<'a>(id: TraceId, rows: impl Iterator<Item = SpanRef<'a>>) -> TraceSummary {
+    let mut summary = TraceSummary { id, start: u64::MAX, ..TraceSummary::default() };
+    let (mut services, mut root): (_, Option<SpanRef<'_>>) = (BTreeSet::new(), None);
+    for span in rows {
+        let row = span.row;
+        (summary.start, summary.end) = (summary.start.min(row.start), summary.end.max(row.end));
+        summary.spans += 1;
+        summary.errors += u64::from(row.status == ERROR);
+        services.insert(span.service());
+        if !row.parent.is_valid() && root.is_none() {
+            root = Some(span);
         }
     }
-    summary.warnings.append(&mut traces.warnings);
+    summary.start = if summary.spans == 0 { 0 } else { summary.start };
+    summary.services = services.into_iter().map(str::to_owned).collect();
+    summary.root_service = root.map_or_else(String::new, |root| root.service().to_owned());
+    summary.root_name = root.map_or_else(String::new, |root| root.name().to_owned());
     summary
 }
 
-impl Summary {
-    fn add(&mut self, spans: u64, times: (Nanos, Nanos)) {
-        if spans == 0 {
-            return;
-        }
-        let (start, end) = self.times.unwrap_or(times);
-        self.times = Some((start.min(times.0), end.max(times.1)));
-        self.spans += spans;
-        self.traces += 1;
+/// The same of a trace that is in one segment alone, from its directory.
+pub fn summary_of_facts(id: TraceId, facts: &Facts) -> TraceSummary {
+    TraceSummary {
+        id,
+        root_service: facts.root_service.clone(),
+        root_name: facts.root_name.clone(),
+        start: facts.min_start,
+        end: facts.max_end,
+        spans: facts.rows.into(),
+        errors: facts.errors.into(),
+        services: facts.services.clone(),
     }
 }

@@ -50,7 +50,7 @@ pub struct Footer {
     /// Lowest and highest LSN of its rows.
     pub lsns: (u64, u64),
     pub received: (Nanos, Nanos),
-    /// Least start and greatest end of its spans.
+    /// Least start of its spans, and the greatest of all their starts and ends.
     pub times: (Nanos, Nanos),
     pub trace_ids: (TraceId, TraceId),
     pub rows: u64,

@@ -75,6 +75,11 @@ pub fn claimed_length(header: &[u8]) -> Option<usize> {
     (plausible && SectionKind(kind).is_known() && Codec::from_u8(codec).is_some()).then_some(length)
 }
 
+/// How a part is packed, by its first bytes alone.
+pub fn codec_of(header: &[u8]) -> Option<Codec> {
+    header.get(9).and_then(|&codec| Codec::from_u8(codec))
+}
+
 impl<'a> Part<'a> {
     /// Checks and unpacks a part, given exactly its bytes.
     pub fn decode(bytes: &'a [u8]) -> Result<Self, BadPart> {

@@ -5,10 +5,10 @@ use super::directory::{DirectoryEntry, PAGE_ENTRIES, PageRef, decode_ids, decode
 use super::footer::{BadFooter, Footer, Section, SectionKind, TRAILER_SIZE};
 use super::index::{self, IndexEntry, IndexKind};
 use super::names::Names;
-use super::part::Part;
+use super::part::{self, Part};
 use super::table::Table;
 use super::writer::header;
-use super::{HEADER_SIZE, VERSION, filter};
+use super::{Codec, HEADER_SIZE, VERSION, filter};
 use crate::model::TraceId;
 use crate::storage::codec::Decoder;
 use crate::storage::disk::{Disk, DiskFile};
@@ -121,6 +121,18 @@ impl Segment {
         if same { Ok(part.raw) } else { Err(self.damaged(section.offset, "another part than the footer says")) }
     }
 
+    /// Parts of the section table that cannot be read, a sentence each.
+    pub fn damaged_sections(&self) -> Vec<String> {
+        let parts = self.footer.sections.iter().map(|section| self.part(section));
+        parts.filter_map(|part| part.err()).map(|error| error.to_string()).collect()
+    }
+
+    /// How the first block is packed; `None` where there is none or it cannot be read.
+    pub fn codec(&self) -> Option<Codec> {
+        let (offset, length) = self.block_place(0)?;
+        part::codec_of(&self.read(offset, u64::from(length).min(part::PART_HEADER as u64)).ok()?)
+    }
+
     fn read_block_index(&self) -> Result<Vec<(u64, u32)>, StorageError> {
         let raw = self.section(SectionKind::BLOCK_INDEX)?;
         let malformed = |_| self.damaged(0, "malformed block index");
@@ -148,13 +160,15 @@ impl Segment {
         if !self.may_hold(id) {
             return Ok(None);
         }
-        let after = self.pages.partition_point(|page| page.first <= id);
-        let Some(page) = after.checked_sub(1).and_then(|index| self.pages.get(index)) else {
-            return Ok(None);
-        };
-        let mut entries = self.read_page(page)?;
+        let Some(page) = self.page_of(id) else { return Ok(None) };
+        let mut entries = self.page(page)?;
         let found = entries.binary_search_by_key(&id, |entry| entry.trace_id);
         Ok(found.ok().map(|index| entries.swap_remove(index)))
+    }
+
+    /// The page that has the trace if any does.
+    pub fn page_of(&self, id: TraceId) -> Option<usize> {
+        self.pages.partition_point(|page| page.first <= id).checked_sub(1)
     }
 
     pub fn page_count(&self) -> usize {

@@ -195,6 +195,8 @@ impl<'a> SegmentWriter<'a> {
         footer.rows += rows.len() as u64;
         for row in rows {
             footer.lsns = (footer.lsns.0.min(row.row.lsn), footer.lsns.1.max(row.row.lsn));
+            // A span that ends before it starts: searches leave a segment out by this.
+            footer.times.1 = footer.times.1.max(row.row.start);
             footer.checksum = footer.checksum.wrapping_add(row_checksum(id, &row.row, row.body));
         }
     }
