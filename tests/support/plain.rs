@@ -10,6 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
+/// Keys and values of one message.
+type Attributes = Rc<[(Rc<str>, Scalar)]>;
+
 /// What a search looks at of a span.
 #[derive(Debug, Clone)]
 pub struct PlainSpan {
@@ -23,7 +26,7 @@ pub struct PlainSpan {
     pub scope: Rc<str>,
     pub name: Rc<str>,
     /// Of the span, its events, its scope and its resource.
-    pub attributes: Vec<Rc<[(Rc<str>, Scalar)]>>,
+    pub attributes: Vec<Attributes>,
 }
 
 /// A value that can be searched for.
@@ -90,7 +93,7 @@ impl Plain {
         shared
     }
 
-    fn attributes(&mut self, attributes: &[KeyValue]) -> Rc<[(Rc<str>, Scalar)]> {
+    fn attributes(&mut self, attributes: &[KeyValue]) -> Attributes {
         attributes.iter().map(|pair| (self.text(&pair.key), self.scalar(pair.value.as_ref()))).collect()
     }
 
@@ -125,13 +128,7 @@ impl Plain {
         }
     }
 
-    fn span(
-        &mut self,
-        span: &Span,
-        service: Rc<str>,
-        scope: Rc<str>,
-        around: [Rc<[(Rc<str>, Scalar)]>; 2],
-    ) -> PlainSpan {
+    fn span(&mut self, span: &Span, service: Rc<str>, scope: Rc<str>, around: [Attributes; 2]) -> PlainSpan {
         let mut attributes = around.to_vec();
         attributes.push(self.attributes(&span.attributes));
         attributes.extend(span.events.iter().map(|event| self.attributes(&event.attributes)));

@@ -27,8 +27,6 @@ pub struct TraceHead {
     pub id: TraceId,
     pub min_start: Nanos,
     pub max_end: Nanos,
-    /// A bit for each service, several to a bit.
-    services: u64,
     newest: u32,
 }
 
@@ -59,7 +57,7 @@ impl TraceIndex {
 
     fn add(&mut self, entry: &Entry, place: usize) {
         let Some(head) = entry.batch.spans().get(place) else { return };
-        let service = self.services.note(self.covered as u32, entry, head.resource);
+        self.services.note(self.covered as u32, entry, head.resource);
         let row = self.rows.len() as u32;
         let index = *self.traces.entry(head.trace_id).or_insert_with(|| {
             self.heads.push(TraceHead::new(head.trace_id));
@@ -71,7 +69,6 @@ impl TraceIndex {
         trace.newest = row;
         trace.min_start = trace.min_start.min(start);
         trace.max_end = trace.max_end.max(head.end);
-        trace.services |= bit(service);
     }
 
     pub fn head(&self, id: TraceId) -> Option<&TraceHead> {
@@ -124,17 +121,8 @@ impl TraceIndex {
 
 impl TraceHead {
     fn new(id: TraceId) -> Self {
-        Self { id, min_start: Nanos::MAX, max_end: 0, services: 0, newest: NONE }
+        Self { id, min_start: Nanos::MAX, max_end: 0, newest: NONE }
     }
-
-    /// Whether a row may have this service.
-    pub fn may_have(&self, service: u32) -> bool {
-        self.services & bit(service) != 0
-    }
-}
-
-fn bit(service: u32) -> u64 {
-    1 << (service % 64)
 }
 
 /// The services of all resources, each looked for once.
@@ -241,13 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_told_by_its_services() {
+    fn a_row_is_told_by_its_service() {
         let memtable = Arc::new(Memtable::default());
         memtable.extend([entry(1, "shop", &[(1, 1)]), entry(2, "cart", &[(2, 2)])]);
         MemtableView::new(memtable).indexed(|index| {
-            let (shop, cart) = (index.service("shop").unwrap(), index.service("cart").unwrap());
-            let head = index.head(TraceId([1; 16])).unwrap();
-            assert!(head.may_have(shop) && !head.may_have(cart));
+            let cart = index.service("cart").unwrap();
             assert_eq!((index.service_of(1, 0), index.service("bank")), (Some(cart), None));
         });
     }

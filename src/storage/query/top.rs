@@ -24,10 +24,6 @@ impl Top {
         Self { order, limit, found: BTreeMap::new() }
     }
 
-    pub fn order(&self) -> Order {
-        self.order
-    }
-
     /// The last of them once there are enough: what does not come before it is not wanted.
     fn last(&self) -> Option<(Reverse<u64>, TraceId)> {
         if self.found.len() < self.limit {
@@ -81,7 +77,7 @@ mod tests {
             assert!(!top.is_settled(0));
             let all = [trace(3, 10, 20), trace(1, 30, 60), trace(2, 10, 90), trace(4, 40, 1), trace(1, 30, 60)];
             all.into_iter().for_each(|trace| top.add(trace));
-            let last = if order == Order::NewestFirst { 30 } else { 30 };
+            let last = 30;
             assert!(top.is_settled(last - 1) && !top.is_settled(last));
             assert!(top.wants(last, TraceId([0; 16])) && !top.wants(last, TraceId([9; 16])));
             assert_eq!(top.finish().iter().map(|trace| trace.id.0[0]).collect::<Vec<_>>(), expected);
