@@ -134,11 +134,8 @@ fn reads(engine: &Engine, made: &Made) {
             }
             let name = format!("find: {name}, {}", if order == Order::NewestFirst { "newest" } else { "slowest" });
             let snapshot: Snapshot = engine.snapshot();
-            let mut found = 0;
-            let name = format!("{name} ({})", {
-                found = snapshot.find(&query, Limits::NONE).unwrap().found.len();
-                found
-            });
+            let found = snapshot.find(&query, Limits::NONE).unwrap().found.len();
+            let name = format!("{name} ({found})");
             row(&name, 30, || assert_eq!(engine.snapshot().find(&query, Limits::NONE).unwrap().found.len(), found));
         }
     }
