@@ -15,6 +15,7 @@ use clap::{Args, ValueEnum};
 use progress::Progress;
 use report::{Merge as Line, Report};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Bytes of the log file that opening a store begins: nothing will be appended to it.
 const LOG_FILE: u64 = 1 << 20;
@@ -61,6 +62,10 @@ impl Merge {
         }
         let mut options = storage::Options::new(path);
         options.wal.file_size = LOG_FILE;
+        // How long rows are kept is the daemon's to say.
+        options.retention = storage::Retention { max_age: Duration::ZERO, max_size: 0 };
+        // Nothing will be sealed beside this.
+        options.disk_reserve = Some(0);
         Engine::open(options, Arc::new(disk.clone()), Arc::new(SystemClock))
     }
 
