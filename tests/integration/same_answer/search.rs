@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 enum Laid {
     Open(Engine),
     /// As commands open it, while no daemon does.
-    Closed(OpenStore),
+    Closed(Box<OpenStore>),
 }
 
 impl Laid {
@@ -84,7 +84,7 @@ fn half_sealed(directory: &Path, requests: &[Vec<u8>]) -> Laid {
 
 fn opened_again(directory: &Path, requests: &[Vec<u8>]) -> Laid {
     seal(directory, requests).shutdown();
-    Laid::Closed(OpenStore::open(directory, &SystemDisk).unwrap())
+    Laid::Closed(Box::new(OpenStore::open(directory, &SystemDisk).unwrap()))
 }
 
 fn ask(name: &str, requests: &[Vec<u8>], questions: usize, seed: u64) {
