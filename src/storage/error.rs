@@ -16,6 +16,8 @@ pub enum StorageError {
     Damaged { path: PathBuf, offset: u64, what: String },
     #[error("{}: written by a newer version (format {found}, this one knows {known}); use that version", path.display())]
     NewerFormat { path: PathBuf, found: u32, known: u32 },
+    #[error("{}: written by an older version (format {found}, this one knows {known}); use that version", path.display())]
+    OlderFormat { path: PathBuf, found: u32, known: u32 },
     #[error("{}: in use by {holder}; stop it first, or name another directory", path.display())]
     Locked { path: PathBuf, holder: String },
     #[error("{}: no store here", path.display())]
@@ -27,6 +29,11 @@ pub enum StorageError {
 impl StorageError {
     pub fn io(path: &Path, what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |error| Self::Io { path: path.to_owned(), what, error }
+    }
+
+    /// For a file of another version than the one this program reads and writes.
+    pub fn format(path: PathBuf, found: u32, known: u32) -> Self {
+        if found > known { Self::NewerFormat { path, found, known } } else { Self::OlderFormat { path, found, known } }
     }
 
     pub fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {

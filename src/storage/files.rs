@@ -6,6 +6,7 @@
 //! wal/000000000000000a.wal  a log file, named by its id
 //! wal/spare-….wal           a log file nothing lives in, kept for reuse
 //! segments/….seg            a segment, named by its id
+//! damaged/0001/…            files that were damaged and something else took the place of
 //! *.unfinished              being written; meaningless after a start
 //! ```
 
@@ -15,6 +16,7 @@ pub const LOCK: &str = "LOCK";
 pub const MANIFESTS: [&str; 2] = ["manifest.a", "manifest.b"];
 pub const WAL_DIR: &str = "wal";
 pub const SEGMENT_DIR: &str = "segments";
+pub const DAMAGED_DIR: &str = "damaged";
 pub const UNFINISHED: &str = ".unfinished";
 
 const LOG_SUFFIX: &str = ".wal";
@@ -27,15 +29,22 @@ pub struct Layout {
     pub root: PathBuf,
     pub wal: PathBuf,
     pub segments: PathBuf,
+    pub damaged: PathBuf,
 }
 
 impl Layout {
     pub fn new(root: &Path) -> Self {
-        Self { root: root.to_owned(), wal: root.join(WAL_DIR), segments: root.join(SEGMENT_DIR) }
+        let folder = |name| root.join(name);
+        Self {
+            root: root.to_owned(),
+            wal: folder(WAL_DIR),
+            segments: folder(SEGMENT_DIR),
+            damaged: folder(DAMAGED_DIR),
+        }
     }
 
     pub fn log(&self, id: u64) -> PathBuf {
-        self.wal.join(format!("{id:016x}{LOG_SUFFIX}"))
+        self.wal.join(log_name(id))
     }
 
     pub fn spare(&self, id: u64) -> PathBuf {
@@ -45,6 +54,11 @@ impl Layout {
     pub fn segment(&self, id: u64) -> PathBuf {
         self.segments.join(format!("{id:016x}{SEGMENT_SUFFIX}"))
     }
+}
+
+/// The name of a log file.
+pub fn log_name(id: u64) -> String {
+    format!("{id:016x}{LOG_SUFFIX}")
 }
 
 /// The id in a log file's name.
@@ -62,6 +76,7 @@ pub fn segment_id(name: &str) -> Option<u64> {
     id(name.strip_suffix(SEGMENT_SUFFIX)?)
 }
 
+/// Only what is written here is read: a name with other digits is somebody else's.
 fn id(text: &str) -> Option<u64> {
-    (text.len() == 16).then(|| u64::from_str_radix(text, 16).ok()).flatten()
+    u64::from_str_radix(text, 16).ok().filter(|id| format!("{id:016x}") == text)
 }

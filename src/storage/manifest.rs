@@ -197,7 +197,7 @@ pub fn load(disk: &dyn Disk, layout: &Layout) -> Result<Found, StorageError> {
         match Manifest::decode(&bytes) {
             Ok(manifest) if best.as_ref().is_none_or(|best| manifest.epoch > best.epoch) => best = Some(manifest),
             Ok(_) => {}
-            Err(BadManifest::Version(found)) => return Err(StorageError::NewerFormat { path, found, known: VERSION }),
+            Err(BadManifest::Version(found)) => return Err(StorageError::format(path, found, VERSION)),
             Err(BadManifest::Damaged) => {
                 notes.push(format!("{}: damaged; the other copy of the manifest is used", path.display()));
                 damaged = true;

@@ -8,6 +8,7 @@
 //! The `wal` thread alone assigns LSNs, writes, syncs, inserts into the memtable in LSN order and wakes the callers;
 //! everything else follows from that order. Blocking code on named threads; nothing here knows a protocol.
 
+mod aside;
 pub mod clock;
 pub mod codec;
 mod collapse;

@@ -31,8 +31,8 @@ const SPANS: u64 = 3;
 /// Small files, so that the history meets full files, new ones and reused ones.
 fn options() -> Options {
     let mut options = Options::new("/store");
-    options.wal.file_size = 16 << 10;
-    options.wal.max_size = 96 << 10;
+    options.wal.file_size = 20 << 10;
+    options.wal.max_size = 120 << 10;
     options.block_size = 4 << 10;
     options
 }

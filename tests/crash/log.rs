@@ -4,11 +4,11 @@ use crate::support::fault_disk::{FaultDisk, Left};
 use bytes::Bytes;
 use sluice::storage::WalOptions;
 use sluice::storage::codec::crc;
-use sluice::storage::disk::{Disk, write_all_at};
-use sluice::storage::files::Layout;
+use sluice::storage::disk::{Disk, read_file, replace_file, write_all_at};
+use sluice::storage::files::{Layout, log_name};
 use sluice::storage::wal::log::Inherited;
 use sluice::storage::wal::replay::{Replay, replay};
-use sluice::storage::wal::{Frame, FrameKind, HEADER_PAGE, Log};
+use sluice::storage::wal::{FileHeader, Frame, FrameKind, HEADER_PAGE, Log, Odd, Oddity, Seed};
 use std::io::IoSlice;
 use std::path::Path;
 use std::sync::Arc;
@@ -58,6 +58,11 @@ fn found(disk: &FaultDisk, position: u64) -> (Vec<u64>, Replay) {
 fn damage(disk: &FaultDisk, file: u64, at: u64, bytes: &[u8]) {
     let file = disk.open(&layout().log(file)).unwrap();
     write_all_at(&*file, &mut [IoSlice::new(bytes)], at).unwrap();
+}
+
+/// Damages both copies of a header.
+fn damage_header(disk: &FaultDisk, file: u64) {
+    [20, 4096 + 20].into_iter().for_each(|at| damage(disk, file, at, &[0xff]));
 }
 
 fn size_of(lsn: u64) -> u64 {
@@ -125,10 +130,63 @@ fn a_damaged_header_is_reported_and_costs_no_frame() {
     commit(&mut log, 1..=3);
     log.rotate(size_of(4), 4).unwrap();
     commit(&mut log, 4..=5);
-    damage(&disk, 2, 20, &[0xff]);
+    damage_header(&disk, 2);
     let (lsns, replayed) = found(&disk, 0);
     assert_eq!(lsns, [1, 2, 3, 4, 5]);
     assert_eq!((replayed.holes.len(), replayed.holes[0].to), (1, HEADER_PAGE));
+}
+
+#[test]
+fn one_good_copy_of_a_header_is_enough_to_know_where_the_file_before_ends() {
+    for (at, copy) in [(20, 0), (4096 + 20, 4096)] {
+        let disk = FaultDisk::default();
+        let mut log = begin(&disk);
+        commit(&mut log, 1..=3);
+        log.rotate(size_of(4), 3).unwrap();
+        commit(&mut log, 4..=5);
+        // What a failed commit would have left: a whole frame behind the recorded end, of a batch that was refused.
+        let refused = frame(4).0.encode(Seed::new(&STORE, 1));
+        damage(&disk, 1, HEADER_PAGE + 3 * size_of(1), &[&refused[..], &payload(4)].concat());
+        damage(&disk, 2, at, &[0xff]);
+        let (lsns, replayed) = found(&disk, 0);
+        assert_eq!((lsns, replayed.holes), (vec![1, 2, 3, 4, 5], vec![]));
+        let what = Oddity::HeaderCopy(copy);
+        assert_eq!(replayed.odd, [Odd { path: layout().log(2), what }]);
+    }
+}
+
+#[test]
+fn a_copy_of_a_log_file_and_another_stores_are_said_and_not_read() {
+    let disk = FaultDisk::default();
+    let mut log = begin(&disk);
+    commit(&mut log, 1..=3);
+    let content = read_file(&disk, &layout().log(1)).unwrap();
+    replace_file(&disk, &layout().wal, &log_name(9), &content).unwrap();
+    let foreign = FileHeader { store: [8; 16], id: 8, size: FILE, first_lsn: 1, previous: None };
+    replace_file(&disk, &layout().wal, &log_name(8), &foreign.encode_pages()).unwrap();
+    let (lsns, replayed) = found(&disk, 0);
+    assert_eq!((lsns, replayed.holes, replayed.next_id), (vec![1, 2, 3], vec![], 10));
+    let what: Vec<_> = replayed.odd.iter().map(|odd| odd.what).collect();
+    assert_eq!(what, [Oddity::OtherStore, Oddity::CopyOf(1)]);
+}
+
+#[test]
+fn a_damaged_file_is_kept_when_its_rows_are_in_segments() {
+    let disk = FaultDisk::default();
+    let mut log = begin(&disk);
+    commit(&mut log, 1..=3);
+    log.rotate(size_of(4), 4).unwrap();
+    commit(&mut log, 4..=5);
+    damage(&disk, 1, HEADER_PAGE + size_of(1) + 60, &[0; 20]);
+    let before = read_file(&disk, &layout().log(1)).unwrap();
+    let options = WalOptions { max_size: 8 * FILE, file_size: FILE, commit_window: Duration::ZERO };
+    let inherited = found(&disk, 0).1.inherited();
+    let mut log = Log::start(Arc::new(disk.clone()), layout(), options, STORE, inherited).unwrap();
+    log.release(6).unwrap();
+    assert_eq!(read_file(&disk, &layout().damaged.join("0001").join(log_name(1))).unwrap(), before);
+    assert!(disk.open(&layout().log(1)).is_err() && disk.open(&layout().spare(2)).is_ok());
+    let (lsns, replayed) = found(&disk, 6);
+    assert_eq!((lsns, replayed.holes), (vec![], vec![]), "what was said once is not said again");
 }
 
 #[test]
@@ -170,11 +228,12 @@ fn a_damaged_last_frame_of_a_full_file_is_known_to_have_been_durable() {
 }
 
 #[test]
-fn an_empty_file_with_a_damaged_header_is_left_as_it_is() {
+fn an_empty_file_with_a_damaged_header_is_not_used_again() {
     let disk = FaultDisk::default();
     let mut log = begin(&disk);
     commit(&mut log, 1..=3);
     log.rotate(size_of(4), 4).unwrap();
-    damage(&disk, 2, 20, &[0xff]);
-    assert_eq!(found(&disk, 0).1.empty, Vec::<u64>::new());
+    damage_header(&disk, 2);
+    let replayed = found(&disk, 0).1;
+    assert_eq!((replayed.empty, replayed.closed[1].damaged), (vec![], true));
 }

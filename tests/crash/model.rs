@@ -148,7 +148,7 @@ fn names(otlp: &[u8], trace: u64) -> BTreeMap<u64, String> {
 
 fn open(disk: &FaultDisk) -> Engine {
     let mut options = Options::new("/store");
-    options.wal.file_size = 16 << 10;
+    options.wal.file_size = 20 << 10;
     options.wal.max_size = 128 << 10;
     options.seal.max_size = 6 << 10;
     options.block_size = 4 << 10;

@@ -8,6 +8,7 @@ use sluice::storage::clock::SystemClock;
 use sluice::storage::disk::{Disk, read_file, replace_file};
 use sluice::storage::files::MANIFESTS;
 use sluice::storage::query::summarize;
+use sluice::storage::wal::HEADER_PAGE;
 use sluice::storage::{Engine, OpenStore, Options, StorageError};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
@@ -108,7 +109,7 @@ fn damage_in_frames_whose_rows_are_in_segments_is_no_loss() {
     let killed = disk.after_crash(Left::All);
     let path = Path::new(ROOT).join("wal").join(&names(&killed, "wal")[0]);
     let mut content = read_file(&killed, &path).unwrap();
-    content[4096 + 60] ^= 1;
+    content[HEADER_PAGE as usize + 60] ^= 1;
     replace_file(&killed, path.parent().unwrap(), path.file_name().unwrap().to_str().unwrap(), &content).unwrap();
     let store = OpenStore::open(Path::new(ROOT), &killed).unwrap();
     assert_eq!((store.found.holes, summarize(&store.snapshot).traces), (Vec::new(), 3));

@@ -27,7 +27,7 @@ fn frame(lsn: u64) -> (Frame, Bytes) {
 fn a_batch_committed_after_a_failed_rotation_survives_a_crash() {
     for at in 0..5 {
         let (disk, layout) = (FaultDisk::default(), Layout::new(Path::new("/store")));
-        let options = WalOptions { max_size: 64 << 10, file_size: 8 << 10, commit_window: Duration::ZERO };
+        let options = WalOptions { max_size: 64 << 10, file_size: 12 << 10, commit_window: Duration::ZERO };
         let found = Inherited { closed: vec![], spares: vec![], previous: None, next_id: 1, next_lsn: 1 };
         let mut log = Log::start(Arc::new(disk.clone()), layout.clone(), options, STORE, found).unwrap();
         log.commit(&[frame(1)]).unwrap();

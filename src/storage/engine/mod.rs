@@ -49,7 +49,7 @@ pub struct Engine {
 pub struct Found {
     /// Places in the log where frames are missing.
     pub holes: Vec<Hole>,
-    /// Copies of the manifest that cannot be read, a sentence each.
+    /// What else is not as it should be and costs nothing, a sentence each.
     pub notes: Vec<String>,
     /// Live files that cannot be read.
     pub unreadable: Vec<Unreadable>,
@@ -58,8 +58,9 @@ pub struct Found {
 }
 
 impl Found {
-    fn of(directory: &Directory, holes: Vec<Hole>, replayed_batches: u64) -> Self {
-        let (notes, unreadable) = (directory.notes.clone(), directory.unreadable.clone());
+    fn of(directory: &Directory, log: &Replay, replayed_batches: u64) -> Self {
+        let notes = directory.notes.iter().cloned().chain(log.odd.iter().map(ToString::to_string)).collect();
+        let (holes, unreadable) = (log.holes.clone(), directory.unreadable.clone());
         Self { holes, notes, unreadable, replayed_batches }
     }
 }
@@ -111,7 +112,7 @@ impl Engine {
         sync_log(&*disk, &directory.layout, &replay)?;
         let position = opening.catalog.manifest().position;
         let log = begin_log(&disk, &directory, &options, &replay, position)?;
-        let found = Found::of(&directory, replay.holes, opening.replayed);
+        let found = Found::of(&directory, &replay, opening.replayed);
         let Opening { catalog, memtable, frozen, freezes, .. } = opening;
         let budget = Arc::new(Budget::new(&options));
         frozen.iter().map(|memtable| memtable.bytes()).chain([memtable.bytes()]).for_each(|size| budget.charge(size));
@@ -386,7 +387,7 @@ impl OpenStore {
         let mut entries = Vec::new();
         let replay =
             recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| entries.push(entry))?;
-        let found = Found::of(&directory, replay.holes, entries.len() as u64);
+        let found = Found::of(&directory, &replay, entries.len() as u64);
         let snapshot = Snapshot {
             epoch: directory.manifest.epoch,
             segments: Arc::new(directory.segments.clone()),

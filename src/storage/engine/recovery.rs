@@ -9,7 +9,8 @@ use crate::storage::files::{LOCK, Layout, UNFINISHED, segment_id};
 use crate::storage::manifest::{self, FileKind, Found, Manifest};
 use crate::storage::memtable::Entry;
 use crate::storage::segment::Segment;
-use crate::storage::wal::replay::{Hole, Replay, Replayed, replay};
+use crate::storage::wal::Hole;
+use crate::storage::wal::replay::{Replay, Replayed, replay};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -162,15 +163,17 @@ pub fn read_log(
     manifest: &Manifest,
     sink: &mut dyn FnMut(Entry),
 ) -> Result<Replay, StorageError> {
-    let mut lost = Vec::new();
+    let mut lost: Vec<Hole> = Vec::new();
     let mut replayed = replay(disk, layout, &manifest.store, manifest.position, &mut |found| match decode(&found) {
         Ok(entry) => sink(entry),
         Err(hole) => lost.push(hole),
     })?;
-    replayed.holes.append(&mut lost);
+    lost.into_iter().for_each(|hole| replayed.add_damage(hole));
     replayed.note_missing_newest(layout, manifest.next_log);
     replayed.next_id = replayed.next_id.max(manifest.next_log);
-    replayed.next_lsn = replayed.next_lsn.max(manifest.position);
+    // Also above what is in segments: a log that was lost or cut short knows less than they do.
+    let sealed = manifest.files.iter().map(|file| file.lsns.1.saturating_add(1)).max().unwrap_or(0);
+    replayed.next_lsn = replayed.next_lsn.max(manifest.position).max(sealed);
     Ok(replayed)
 }
 

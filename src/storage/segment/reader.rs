@@ -177,7 +177,7 @@ impl Segment {
 
 fn read_footer(file: &dyn DiskFile, path: &Path, size: u64) -> Result<Footer, StorageError> {
     let bad = |bad: BadFooter| match bad {
-        BadFooter::Version(found) => StorageError::NewerFormat { path: path.to_owned(), found, known: VERSION },
+        BadFooter::Version(found) => StorageError::format(path.to_owned(), found, VERSION),
         BadFooter::Damaged(what) => StorageError::damaged(path, size, what),
     };
     let trailer_at = size.checked_sub(TRAILER_SIZE as u64).ok_or_else(|| bad(BadFooter::Damaged("cut short")))?;

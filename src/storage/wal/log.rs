@@ -2,7 +2,8 @@
 //! wholly in segments.
 
 use super::frame::{FRAME_HEADER, Frame, FrameKind, Seed};
-use super::header::{FileHeader, HEADER_PAGE, Previous};
+use super::header::{COPY_AT, FileHeader, HEADER_PAGE, Previous};
+use crate::storage::aside::Aside;
 use crate::storage::disk::{Disk, DiskFile, write_all_at};
 use crate::storage::files::Layout;
 use crate::storage::options::WalOptions;
@@ -73,6 +74,8 @@ pub struct Closed {
     pub id: u64,
     pub size: u64,
     pub last_lsn: u64,
+    /// Bytes of it could not be read: it is kept, and not used again.
+    pub damaged: bool,
 }
 
 /// What a log takes over at its start.
@@ -151,7 +154,7 @@ impl Log {
 
     /// Closes the current file and begins one in which a frame of `frame_size` fits.
     pub fn rotate(&mut self, frame_size: u64, first_lsn: u64) -> Result<(), LogError> {
-        let size = self.options.file_size.max((HEADER_PAGE + frame_size).next_multiple_of(HEADER_PAGE));
+        let size = self.options.file_size.max((HEADER_PAGE + frame_size).next_multiple_of(COPY_AT as u64));
         if self.in_use() + size > self.options.max_size {
             return Err(LogError::Full);
         }
@@ -195,7 +198,7 @@ impl Log {
         let previous = Some(Previous { id, end, last_lsn });
         let new = self.new_file(size, first_lsn, previous)?;
         let old = std::mem::replace(&mut self.current, new);
-        self.closed.push_back(Closed { id: old.id, size: old.size, last_lsn: old.last_lsn });
+        self.closed.push_back(Closed { id: old.id, size: old.size, last_lsn: old.last_lsn, damaged: false });
         Ok(())
     }
 
@@ -206,7 +209,7 @@ impl Log {
         let header = FileHeader { store: self.store, id, size, first_lsn, previous };
         if let Err(error) = self.name_file(spare, &*file, &header) {
             // Where it has its new name already, the next attempt takes that name from it.
-            self.spares.push(Closed { id: spare, size, last_lsn: 0 });
+            self.spares.push(Closed { id: spare, size, last_lsn: 0, damaged: false });
             return Err(error);
         }
         self.next_id += 1;
@@ -216,7 +219,7 @@ impl Log {
     }
 
     fn name_file(&mut self, spare: u64, file: &dyn DiskFile, header: &FileHeader) -> io::Result<()> {
-        write_all_at(file, &mut [IoSlice::new(&header.encode())], 0)?;
+        write_all_at(file, &mut [IoSlice::new(&header.encode_pages())], 0)?;
         file.sync()?;
         // A rename that fails, or is not synced, may be found after a crash nevertheless.
         self.current.succeeded = true;
@@ -252,7 +255,7 @@ impl Log {
     pub fn adopt(&mut self, empty: &[u64]) -> io::Result<()> {
         for &id in empty {
             let size = self.disk.open(&self.layout.log(id))?.len()?;
-            self.make_spare(Closed { id, size, last_lsn: 0 })?;
+            self.make_spare(Closed { id, size, last_lsn: 0, damaged: false })?;
         }
         self.settle_names()
     }
@@ -264,14 +267,31 @@ impl Log {
         Ok(())
     }
 
-    /// Sets free the files whose every row is in a segment: all LSNs below `position`.
+    /// Sets free the files whose every row is in a segment: all LSNs below `position`. Damaged ones are put aside.
     pub fn release(&mut self, position: u64) -> io::Result<()> {
         while let Some(file) = self.closed.front().copied().filter(|file| file.last_lsn < position) {
-            self.make_spare(file)?;
+            match file.damaged {
+                true => self.put_aside(file.id)?,
+                false => self.make_spare(file)?,
+            }
             self.closed.pop_front();
         }
         self.settle_names()?;
         self.trim_spares()
+    }
+
+    fn put_aside(&self, id: u64) -> io::Result<()> {
+        let from = self.layout.log(id);
+        match Aside::new(&*self.disk, &self.layout).take(&from) {
+            Ok(to) => {
+                let (from, to) = (from.display(), to.display());
+                tracing::warn!(%from, %to, "a damaged log file was moved; what could be read of it is in segments");
+                Ok(())
+            }
+            // An attempt that failed at its end has moved it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Keeps no more spares than the log may grow into.

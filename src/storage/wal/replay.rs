@@ -6,13 +6,14 @@
 //! finished; the frames behind it are kept either way, since none of them was refused.
 
 use super::frame::{FRAME_HEADER, Frame, FrameKind, Seed};
-use super::header::{BadHeader, FileHeader, HEADER_PAGE, Previous, VERSION};
+use super::header::{BadHeader, FileHeader, FoundHeader, HEADER_PAGE, Previous, VERSION};
+use super::hole::{Hole, Odd, Oddity};
 use super::log::{Closed, Inherited};
 use crate::model::time::Nanos;
 use crate::storage::codec::crc;
 use crate::storage::disk::{Disk, read_file};
 use crate::storage::error::StorageError;
-use crate::storage::files::{Layout, log_id, spare_id};
+use crate::storage::files::{Layout, log_id, log_name, spare_id};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -28,32 +29,6 @@ pub struct Replayed {
     pub offset: u64,
 }
 
-/// Bytes of a log file that should be frames and are not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hole {
-    pub path: PathBuf,
-    pub from: u64,
-    pub to: u64,
-    /// The first LSN that is missing.
-    pub first_lost: u64,
-    /// How many LSNs are missing.
-    pub lost: u64,
-    /// Whether rows that were answered are surely among them.
-    pub durable: bool,
-}
-
-impl std::fmt::Display for Hole {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { path, from, to, lost, durable, .. } = self;
-        let what = if *durable { "damaged or gone" } else { "a hole, damaged or never finished" };
-        write!(f, "{}: bytes {from} to {to} are {what}: ", path.display())?;
-        match lost {
-            0 => write!(f, "how many batches are missing cannot be said"),
-            lost => write!(f, "{lost} batches are missing"),
-        }
-    }
-}
-
 /// What a log holds.
 #[derive(Debug, Default)]
 pub struct Replay {
@@ -64,6 +39,7 @@ pub struct Replay {
     pub spares: Vec<Closed>,
     pub previous: Option<Previous>,
     pub holes: Vec<Hole>,
+    pub odd: Vec<Odd>,
     /// Above every id and LSN that any log file names.
     pub next_id: u64,
     pub next_lsn: u64,
@@ -90,24 +66,25 @@ pub fn replay(
     let files = replay.find_files(disk, layout, store)?;
     replay.newest = files.keys().next_back().copied();
     for (&id, file) in &files {
-        let successor = files.values().find_map(|other| other.header?.previous.filter(|previous| previous.id == id));
+        let previous = |other: &Found| other.header()?.previous.filter(|previous| previous.id == id);
+        let successor = files.values().find_map(previous);
         let bytes = read_file(disk, &file.path).map_err(StorageError::io(&file.path, "reading"))?;
         let end = successor.map_or(bytes.len(), |previous| bytes.len().min(previous.end as usize));
         let scan =
             Scan { bytes: bytes.get(..end).unwrap_or_default(), seed: Seed::new(store, id), at: HEADER_PAGE as usize };
         replay.read(file, id, scan, position, successor, sink);
     }
-    replay.note_missing_files(layout, &files, position);
+    replay.note_missing_files(layout, &files);
     let durable = replay.durable;
     replay.holes.iter_mut().for_each(|hole| hole.durable |= hole.first_lost <= durable);
     Ok(replay)
 }
 
-/// A log file that was found. Its header is `None` where it is damaged.
+/// A log file of this store. Its header is `None` where neither copy can be read.
 struct Found {
     path: PathBuf,
     size: u64,
-    header: Option<FileHeader>,
+    found: Option<FoundHeader>,
 }
 
 impl Replay {
@@ -126,14 +103,18 @@ impl Replay {
             let path = layout.wal.join(&name);
             if let Some(id) = log_id(&name) {
                 self.next_id = self.next_id.max(id.saturating_add(1));
-                let file = Found::open(disk, path, id, store)?;
-                self.bytes += file.size;
-                files.insert(id, file);
+                match Found::open(disk, path, id, store)? {
+                    Ok(file) => {
+                        self.bytes += file.size;
+                        files.insert(id, file);
+                    }
+                    Err(odd) => self.odd.push(odd),
+                }
             } else if let Some(id) = spare_id(&name) {
                 self.next_id = self.next_id.max(id.saturating_add(1));
                 let size = disk.open(&path).and_then(|file| file.len()).map_err(StorageError::io(&path, "opening"))?;
                 self.bytes += size;
-                self.spares.push(Closed { id, size, last_lsn: 0 });
+                self.spares.push(Closed { id, size, last_lsn: 0, damaged: false });
             }
         }
         Ok(files)
@@ -148,9 +129,9 @@ impl Replay {
         successor: Option<Previous>,
         sink: &mut dyn FnMut(Replayed),
     ) {
-        self.note_header(file);
-        let mut expected = file.header.map(|header| header.first_lsn);
+        let mut expected = file.header().map(|header| header.first_lsn);
         let mut last = None;
+        let mut ended = successor.is_some_and(|end| scan.bytes.len() as u64 >= end.end);
         while let Some((skipped, frame)) = scan.next_frame() {
             // An end mark has the LSN of the last frame.
             let here = frame.lsn.saturating_add(u64::from(frame.kind == FrameKind::End));
@@ -162,6 +143,7 @@ impl Replay {
             let at = scan.at;
             scan.at += frame.size() as usize;
             if frame.kind == FrameKind::End {
+                ended = true;
                 break;
             }
             (last, expected) = (Some(frame.lsn), Some(frame.lsn.saturating_add(1)));
@@ -180,34 +162,46 @@ impl Replay {
             self.note_hole(file, scan.at, end.end as usize, first, (end.last_lsn + 1).saturating_sub(first));
             self.next_lsn = self.next_lsn.max(end.last_lsn.saturating_add(1));
         }
+        self.note_header(file, ended);
         self.note_file(file, id, last, scan.at as u64, successor);
     }
 
     fn note_file(&mut self, file: &Found, id: u64, last: Option<u64>, end: u64, successor: Option<Previous>) {
-        let first_lsn = file.header.map_or(0, |header| header.first_lsn);
+        let first_lsn = file.header().map_or(0, |header| header.first_lsn);
         self.next_lsn = self.next_lsn.max(first_lsn);
-        let Some(last_lsn) = last.or(successor.map(|end| end.last_lsn)) else {
-            // Nothing was ever written to it; what stands before it is what its own header says. One whose header is
-            // damaged may have held something: it is left as it is.
-            if let Some(header) = file.header {
+        let damaged = self.holes.iter().any(|hole| hole.path == file.path);
+        let last_lsn = last.or(successor.map(|end| end.last_lsn));
+        match (last_lsn, file.header()) {
+            (Some(last_lsn), _) => self.previous = Some(Previous { id, end, last_lsn }),
+            // Nothing was ever written to it; what stands before it is what its own header says.
+            (None, Some(header)) => {
                 self.previous = header.previous.or(self.previous);
-                self.empty.push(id);
+                if !damaged {
+                    return self.empty.push(id);
+                }
             }
-            return;
-        };
-        self.closed.push(Closed { id, size: file.size, last_lsn });
-        self.previous = Some(Previous { id, end, last_lsn });
+            (None, None) => {}
+        }
+        self.closed.push(Closed { id, size: file.size, last_lsn: last_lsn.unwrap_or(0), damaged });
     }
 
     /// A file has its full size from its first day, and its header is synced before it has its name: a shorter one, or
-    /// one with another header, is damaged, whatever it still holds.
-    fn note_header(&mut self, file: &Found) {
-        let (from, to) = match file.header {
-            Some(header) if header.size > file.size => (file.size, header.size),
-            Some(_) => return,
-            None => (0, HEADER_PAGE),
+    /// one with another header, is damaged, whatever it still holds. `ended`: all its frames are known to be there.
+    fn note_header(&mut self, file: &Found, ended: bool) {
+        let path = file.path.clone();
+        let Some(FoundHeader { header, damaged_copy }) = file.found else {
+            let (from, to) = (0, HEADER_PAGE.min(file.size));
+            return self.holes.push(Hole { path, from, to, first_lost: 0, lost: 0, durable: true });
         };
-        self.holes.push(Hole { path: file.path.clone(), from, to, first_lost: 0, lost: 0, durable: true });
+        if let Some(at) = damaged_copy {
+            self.odd.push(Odd { path: path.clone(), what: Oddity::HeaderCopy(at) });
+        }
+        let (size, made) = (file.size, header.size);
+        if size < made && ended {
+            self.odd.push(Odd { path, what: Oddity::Short { size, made } });
+        } else if size < made {
+            self.holes.push(Hole { path, from: size, to: made, first_lost: 0, lost: 0, durable: true });
+        }
     }
 
     /// Of the files that a manifest knows, the newest is never given up before it has a successor.
@@ -219,25 +213,36 @@ impl Replay {
     }
 
     fn note_hole(&mut self, file: &Found, from: usize, to: usize, first_lost: u64, lost: u64) {
-        // What is in a segment is not lost, whatever becomes of its frame.
-        let end = first_lost.saturating_add(lost);
-        let first_lost = first_lost.max(self.position);
-        let lost = end.saturating_sub(first_lost);
         if from < to && lost > 0 {
-            let (from, to) = (from as u64, to as u64);
-            self.holes.push(Hole { path: file.path.clone(), from, to, first_lost, lost, durable: false });
+            let (path, from, to) = (file.path.clone(), from as u64, to as u64);
+            self.holes.extend(Hole { path, from, to, first_lost, lost, durable: false }.above(self.position));
         }
     }
 
     /// A file that a successor names, that is gone, and that held rows of no segment.
-    fn note_missing_files(&mut self, layout: &Layout, files: &BTreeMap<u64, Found>, position: u64) {
-        for previous in files.values().filter_map(|file| file.header?.previous) {
-            if previous.last_lsn >= position && !files.contains_key(&previous.id) {
-                let lost = previous.last_lsn + 1 - position;
-                let path = layout.log(previous.id);
-                self.holes.push(Hole { path, from: 0, to: previous.end, first_lost: position, lost, durable: true });
+    fn note_missing_files(&mut self, layout: &Layout, files: &BTreeMap<u64, Found>) {
+        for previous in files.values().filter_map(|file| file.header()?.previous) {
+            if files.contains_key(&previous.id) {
+                continue;
+            }
+            let before = self.closed.iter().filter(|file| file.id < previous.id).map(|file| file.last_lsn).max();
+            let first_lost = before.map_or(self.position, |last| last.saturating_add(1));
+            let lost = previous.last_lsn.saturating_add(1).saturating_sub(first_lost);
+            let path = layout.log(previous.id);
+            let hole = Hole { path, from: 0, to: previous.end, first_lost, lost, durable: true };
+            if lost > 0 {
+                self.holes.extend(hole.above(self.position));
             }
         }
+    }
+
+    /// Says that a frame of this file cannot be used, though its checksums fit.
+    pub fn add_damage(&mut self, hole: Hole) {
+        self.closed
+            .iter_mut()
+            .filter(|file| hole.path.ends_with(log_name(file.id)))
+            .for_each(|file| file.damaged = true);
+        self.holes.push(hole);
     }
 
     /// Whether every batch between these LSNs was given to the sink.
@@ -260,23 +265,28 @@ impl Replay {
 }
 
 impl Found {
-    fn open(disk: &dyn Disk, path: PathBuf, id: u64, store: &[u8; 16]) -> Result<Self, StorageError> {
+    /// The inner error: a file that is not part of this log and is left alone.
+    fn open(disk: &dyn Disk, path: PathBuf, id: u64, store: &[u8; 16]) -> Result<Result<Self, Odd>, StorageError> {
         let file = disk.open(&path).map_err(StorageError::io(&path, "opening"))?;
         let size = file.len().map_err(StorageError::io(&path, "opening"))?;
-        let mut page = vec![0; size.min(HEADER_PAGE) as usize];
-        file.read_at(&mut page, 0).map_err(StorageError::io(&path, "reading"))?;
-        let header = match FileHeader::decode(&page) {
-            Ok(header) if header.store != *store => {
-                return Err(StorageError::Refused(format!(
-                    "{}: belongs to another store; move it away",
-                    path.display()
-                )));
+        let mut pages = vec![0; size.min(HEADER_PAGE) as usize];
+        file.read_at(&mut pages, 0).map_err(StorageError::io(&path, "reading"))?;
+        let found = match FoundHeader::read(&pages, id) {
+            Ok(FoundHeader { header, .. }) if header.store != *store => {
+                return Ok(Err(Odd { path, what: Oddity::OtherStore }));
             }
-            Ok(header) => (header.id == id).then_some(header),
-            Err(BadHeader::Version(found)) => return Err(StorageError::NewerFormat { path, found, known: VERSION }),
+            Ok(FoundHeader { header, .. }) if header.id != id => {
+                return Ok(Err(Odd { path, what: Oddity::CopyOf(header.id) }));
+            }
+            Ok(found) => Some(found),
+            Err(BadHeader::Version(found)) => return Err(StorageError::format(path, found, VERSION)),
             Err(BadHeader::Damaged) => None,
         };
-        Ok(Self { path, size, header })
+        Ok(Ok(Self { path, size, found }))
+    }
+
+    fn header(&self) -> Option<FileHeader> {
+        self.found.map(|found| found.header)
     }
 }
 

@@ -25,7 +25,7 @@ use std::time::Duration;
 pub const STORE: [u8; 16] = *b"the golden store";
 pub const RECEIVED: u64 = 1_700_000_100_000_000_000;
 pub const LOG: u64 = 5;
-pub const LOG_SIZE: u64 = 8192;
+pub const LOG_SIZE: u64 = 12288;
 pub const PREVIOUS: Previous = Previous { id: 4, end: 7168, last_lsn: 40 };
 pub const SEGMENT: u64 = 7;
 /// Small, so that one trace needs blocks of its own.

@@ -1,6 +1,6 @@
 //! The formats of the store: `docs/formats.md`, the golden files and the code say the same.
 //!
-//! `v1.wal`, `v1.seg` and `v1.manifest` were made by the product's writers. Each is parsed by hand from the page's byte
+//! `v2.wal`, `v1.seg` and `v1.manifest` were made by the product's writers. Each is parsed by hand from the page's byte
 //! tables, written again byte for byte, and read by the product's readers. After a change that is meant,
 //! `SLUICE_BLESS=1 cargo test --test conformance golden` writes them anew.
 

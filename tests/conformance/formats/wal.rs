@@ -12,16 +12,16 @@ use std::path::Path;
 
 #[test]
 fn the_golden_log_file_is_written_byte_for_byte() {
-    check_golden("v1.wal", &golden::wal());
+    check_golden("v2.wal", &golden::wal());
 }
 
 #[test]
 fn the_golden_log_file_is_what_formats_md_says() {
-    let file = golden::stored("v1.wal");
+    let file = golden::stored("v2.wal");
     assert_eq!(file.len() as u64, LOG_SIZE);
     check_file_header(&file);
     let frames = golden::frames();
-    let mut at = 4096;
+    let mut at = 8192;
     for (frame, payload) in &frames {
         let (header, body) = frame_at(&file, at);
         let names = ["kind", "lsn", "received", "durable", "payload_len"];
@@ -40,10 +40,12 @@ fn check_file_header(file: &[u8]) {
     let header = table.read(file);
     header.check_reserved();
     assert_eq!((header.bytes("magic"), header.bytes("store")), (&b"SLUICEWL"[..], &STORE[..]));
-    assert_eq!(header.numbers(["version", "id", "size", "first_lsn"]), [1, LOG, LOG_SIZE, 41]);
+    assert_eq!(header.numbers(["version", "id", "size", "first_lsn"]), [2, LOG, LOG_SIZE, 41]);
     let previous = header.numbers(["previous_id", "previous_end", "previous_last_lsn"]);
     assert_eq!(previous, [PREVIOUS.id, PREVIOUS.end, PREVIOUS.last_lsn]);
     assert_eq!(header.number("crc"), crc(&file[..80]));
+    assert_eq!(file[4096..4096 + 84], file[..84], "the second copy");
+    assert!([&file[84..4096], &file[4096 + 84..8192]].concat().iter().all(|byte| *byte == 0));
 }
 
 /// The header and payload of the frame at this offset, its checksum checked.
@@ -64,7 +66,7 @@ fn the_golden_log_file_is_read() {
     let (disk, layout) = (FaultDisk::default(), Layout::new(Path::new("/store")));
     let name = layout.log(LOG);
     disk.create_dir(&layout.wal).unwrap();
-    replace_file(&disk, &layout.wal, name.file_name().unwrap().to_str().unwrap(), &golden::stored("v1.wal")).unwrap();
+    replace_file(&disk, &layout.wal, name.file_name().unwrap().to_str().unwrap(), &golden::stored("v2.wal")).unwrap();
     let mut found = Vec::new();
     let replay = replay(&disk, &layout, &STORE, 41, &mut |batch| found.push(batch)).unwrap();
     let frames = golden::frames();

@@ -10,14 +10,14 @@ use sluice::storage::disk::{read_file, replace_file};
 use sluice::storage::files::Layout;
 use sluice::storage::wal::log::Inherited;
 use sluice::storage::wal::replay::replay;
-use sluice::storage::wal::{Frame, FrameKind, Hole, Log};
+use sluice::storage::wal::{Frame, FrameKind, HEADER_PAGE, Hole, Log};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 const STORE: [u8; 16] = [3; 16];
-const FILE_SIZE: u64 = 8 << 10;
+const FILE_SIZE: u64 = 12 << 10;
 
 /// A batch as it was written: its payload, its file and the bytes of its frame there.
 struct Written {
@@ -39,14 +39,14 @@ fn write(groups: &[Vec<Vec<u8>>], closed: bool) -> History {
     let options = WalOptions { max_size: 1 << 30, file_size: FILE_SIZE, commit_window: Duration::ZERO };
     let found = Inherited { closed: vec![], spares: vec![], previous: None, next_id: 1, next_lsn: 1 };
     let mut log = Log::start(Arc::new(disk.clone()), layout.clone(), options, STORE, found).unwrap();
-    let (mut batches, mut lsn, mut at) = (BTreeMap::new(), 1, 4096);
+    let (mut batches, mut lsn, mut at) = (BTreeMap::new(), 1, HEADER_PAGE);
     for group in groups {
         let durable = lsn - 1;
         let frames: Vec<_> = (lsn..).zip(group).map(|(lsn, payload)| frame(lsn, durable, payload)).collect();
         let size = frames.iter().map(|(frame, _)| frame.size()).sum();
         if !log.fits(size) {
             log.rotate(size, lsn).unwrap();
-            at = 4096;
+            at = HEADER_PAGE;
         }
         log.commit(&frames).unwrap();
         for (frame, payload) in frames {
@@ -78,7 +78,7 @@ struct Damage {
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
-    let place = prop_oneof![4 => 4096..5000u64, 1 => 0..FILE_SIZE];
+    let place = prop_oneof![4 => HEADER_PAGE..HEADER_PAGE + 900, 1 => 0..FILE_SIZE];
     (1..4u64, place, 1..=255u8, prop::bool::weighted(0.1)).prop_map(|(file, at, by, cut)| Damage { file, at, by, cut })
 }
 
