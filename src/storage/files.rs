@@ -76,6 +76,11 @@ pub fn segment_id(name: &str) -> Option<u64> {
     id(name.strip_suffix(SEGMENT_SUFFIX)?)
 }
 
+/// A next id that is above `id` as well. Ids no store comes to do not count, so that counting on never ends.
+pub fn above(next: u64, id: u64) -> u64 {
+    if id < u64::MAX / 2 { next.max(id + 1) } else { next }
+}
+
 /// Only what is written here is read: a name with other digits is somebody else's.
 fn id(text: &str) -> Option<u64> {
     u64::from_str_radix(text, 16).ok().filter(|id| format!("{id:016x}") == text)

@@ -19,9 +19,11 @@ pub mod files;
 pub mod manifest;
 mod memtable;
 pub mod options;
+mod owner;
 pub mod query;
 mod seal;
 pub mod segment;
+pub mod verify;
 pub mod wal;
 
 pub use engine::{Engine, OpenStore, Snapshot};

@@ -4,6 +4,7 @@ mod catalog;
 mod recovery;
 mod room;
 mod sealing;
+mod sweep;
 mod view;
 mod wal_thread;
 
@@ -103,10 +104,10 @@ impl Engine {
     ///
     /// Errors: the directory is in use, its manifest cannot be read, it was written by a newer version, or the disk fails.
     pub fn open(options: Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
-        let directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
+        let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
         let mut opening = Opening::new(&options, &disk, &directory);
         let replay = opening.replay(&directory)?;
-        recovery::remove_orphans(&*disk, &directory, &replay)?;
+        sweep::remove_orphans(&*disk, &mut directory, &replay)?;
         let last_known = recovery::last_known_time(&directory, &replay);
         let clock = StoreClock::start(clock, last_known);
         sync_log(&*disk, &directory.layout, &replay)?;
@@ -325,7 +326,7 @@ impl<'a> Opening<'a> {
         self.freezes += 1;
         // Memtables are published in LSN order: behind one that waits, all wait. With segments that the manifest cannot
         // know of, nothing is written before they are understood.
-        if self.frozen.is_empty() && directory.orphans.is_empty() {
+        if self.frozen.is_empty() && directory.unnamed.orphans.is_empty() {
             let frozen = Frozen { memtable: memtable.clone(), freeze, segment: self.catalog.new_segment() };
             match self.seal(directory, frozen) {
                 Ok(()) => return,

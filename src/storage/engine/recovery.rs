@@ -1,17 +1,19 @@
 //! Opening a directory: lock, manifest, segments, log.
 
+use super::sweep::{Unnamed, find_unnamed};
 use super::view::Unreadable;
 use crate::model::Batch;
 use crate::model::time::Nanos;
 use crate::storage::disk::{Disk, LockGuard, LockMode, Locked};
 use crate::storage::error::StorageError;
-use crate::storage::files::{LOCK, Layout, UNFINISHED, segment_id};
-use crate::storage::manifest::{self, FileKind, Found, Manifest};
+use crate::storage::files::{LOCK, Layout};
+use crate::storage::manifest::copies::{self, Choice, read_copies};
+use crate::storage::manifest::{self, FileKind, Manifest};
 use crate::storage::memtable::Entry;
+use crate::storage::owner::Owners;
 use crate::storage::segment::Segment;
 use crate::storage::wal::Hole;
 use crate::storage::wal::replay::{Replay, Replayed, replay};
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,8 +27,7 @@ pub struct Directory {
     pub notes: Vec<String>,
     pub segments: Vec<Arc<Segment>>,
     pub unreadable: Vec<Unreadable>,
-    /// Ids of segments that were begun after the manifest was written.
-    pub orphans: Vec<u64>,
+    pub unnamed: Unnamed,
 }
 
 /// Makes a directory a store if it is none, and opens it for writing.
@@ -36,13 +37,17 @@ pub fn open_for_writing(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
     }
     disk.sync_dir(&layout.root).map_err(StorageError::io(&layout.root, "syncing"))?;
     let lock = take_lock(disk, &layout.root, LockMode::Exclusive)?;
-    let (mut manifest, notes) = match manifest::load(disk, &layout)? {
-        Found::Manifest(manifest, notes) => (manifest, notes),
-        Found::Nothing => (create(disk, &layout)?, Vec::new()),
+    let (mut manifest, mut notes) = match copies::choose(&read_copies(disk, &layout), &Owners::read(disk, &layout))? {
+        Choice::Manifest(manifest, notes) => (*manifest, notes),
+        Choice::Nothing if !has_files(disk, &layout) => (create(disk, &layout)?, Vec::new()),
+        Choice::Nothing => return Err(lost_manifest(&layout, "manifest.a and manifest.b are gone")),
+        Choice::Lost(why) => return Err(lost_manifest(&layout, &why)),
     };
-    let orphans = sweep(disk, &layout, &mut manifest)?;
+    let mut unnamed = find_unnamed(disk, &layout, &mut manifest)?;
+    unnamed.remove_given_up(disk)?;
+    notes.append(&mut unnamed.notes);
     let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock: Some(lock), manifest, notes, segments, unreadable, orphans })
+    Ok(Directory { layout, lock: Some(lock), manifest, notes, segments, unreadable, unnamed })
 }
 
 /// Opens a store that nobody writes to, changing nothing. A copy of a store may be without its lock.
@@ -53,12 +58,14 @@ pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         true => Some(take_lock(disk, &layout.root, LockMode::Shared)?),
         false => None,
     };
-    let Found::Manifest(manifest, notes) = manifest::load(disk, &layout)? else {
-        refuse_lost_manifest(disk, &layout)?;
-        return Err(missing());
+    let (manifest, notes) = match copies::choose(&read_copies(disk, &layout), &Owners::read(disk, &layout))? {
+        Choice::Manifest(manifest, notes) => (*manifest, notes),
+        Choice::Nothing if !has_files(disk, &layout) => return Err(missing()),
+        Choice::Nothing => return Err(lost_manifest(&layout, "manifest.a and manifest.b are gone")),
+        Choice::Lost(why) => return Err(lost_manifest(&layout, &why)),
     };
     let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock, manifest, notes, segments, unreadable, orphans: Vec::new() })
+    Ok(Directory { layout, lock, manifest, notes, segments, unreadable, unnamed: Unnamed::default() })
 }
 
 fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {
@@ -71,22 +78,21 @@ fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, 
 
 /// The first manifest goes to disk before anything else, so that files without one are a loss and not a beginning.
 fn create(disk: &dyn Disk, layout: &Layout) -> Result<Manifest, StorageError> {
-    refuse_lost_manifest(disk, layout)?;
     let manifest = Manifest::new(new_store_id());
     manifest::store(disk, layout, &manifest)?;
     Ok(manifest)
 }
 
-fn refuse_lost_manifest(disk: &dyn Disk, layout: &Layout) -> Result<(), StorageError> {
-    for dir in [&layout.wal, &layout.segments] {
-        if disk.list(dir).is_ok_and(|names| !names.is_empty()) {
-            let root = layout.root.display();
-            return Err(StorageError::Refused(format!(
-                "{root}: manifest.a and manifest.b are gone, but log files or segments are there; put back the newest copy of either"
-            )));
-        }
-    }
-    Ok(())
+fn has_files(disk: &dyn Disk, layout: &Layout) -> bool {
+    [&layout.wal, &layout.segments].iter().any(|dir| disk.list(dir).is_ok_and(|names| !names.is_empty()))
+}
+
+fn lost_manifest(layout: &Layout, why: &str) -> StorageError {
+    let root = layout.root.display();
+    StorageError::Refused(format!(
+        "{root}: no manifest can be used ({why}), but log files or segments are there; nothing was changed. Put back the \
+         newest copy of manifest.a or manifest.b, or let `sluice store repair {root}` make it from the files"
+    ))
 }
 
 /// Sixteen bytes that no other store has.
@@ -97,52 +103,6 @@ fn new_store_id() -> [u8; 16] {
         *half = RandomState::new().hash_one(crate::model::time::wall_now()).to_le_bytes();
     }
     id
-}
-
-/// Removes what was never finished and what the manifest has given up, and finds the segments it cannot know of.
-fn sweep(disk: &dyn Disk, layout: &Layout, manifest: &mut Manifest) -> Result<Vec<u64>, StorageError> {
-    let live: BTreeSet<_> = manifest.files.iter().map(|file| file.id).collect();
-    let mut orphans = Vec::new();
-    let known = manifest.next_segment;
-    for dir in [&layout.root, &layout.segments] {
-        for name in disk.list(dir).map_err(StorageError::io(dir, "listing"))? {
-            let id = segment_id(&name);
-            manifest.next_segment = manifest.next_segment.max(id.map_or(0, |id| id.saturating_add(1)));
-            match id {
-                Some(id) if live.contains(&id) => {}
-                // Begun after this manifest was written.
-                Some(id) if id >= known => orphans.push(id),
-                Some(_) => remove(disk, &dir.join(&name))?,
-                None if name.ends_with(UNFINISHED) => remove(disk, &dir.join(&name))?,
-                None => {}
-            }
-        }
-    }
-    Ok(orphans)
-}
-
-fn remove(disk: &dyn Disk, path: &Path) -> Result<(), StorageError> {
-    disk.remove(path).map_err(StorageError::io(path, "removing"))
-}
-
-/// Removes the segments that the manifest cannot know of. That is right after a seal that did not come to its end: all their rows
-/// are in the log still. Where they are not, it is the manifest that is out of date, and nothing may be removed.
-pub fn remove_orphans(disk: &dyn Disk, directory: &Directory, log: &Replay) -> Result<(), StorageError> {
-    for &id in &directory.orphans {
-        let path = directory.layout.segment(id);
-        if let Ok(segment) = Segment::open_as(disk, &path, &directory.manifest.store, id)
-            && !log.holds(segment.footer().lsns)
-        {
-            return Err(StorageError::Refused(format!(
-                "{}: the manifest does not name this segment, and the log does not hold its rows: manifest.a and manifest.b \
-                 are older than the store. Put back the newest copy of either, or move the segment away to go on without it",
-                path.display()
-            )));
-        }
-        tracing::info!(segment = %path.display(), "removing what a seal that was cut short left behind; its rows are in the log");
-        remove(disk, &path)?;
-    }
-    Ok(())
 }
 
 fn open_segments(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> (Vec<Arc<Segment>>, Vec<Unreadable>) {

@@ -60,6 +60,8 @@ pub enum Oddity {
     CopyOf(u64),
     /// It belongs to another store. It is not read.
     OtherStore,
+    /// It was written by another version, with this format. It is not read.
+    Version(u32),
 }
 
 impl fmt::Display for Odd {
@@ -69,6 +71,7 @@ impl fmt::Display for Odd {
             Oddity::HeaderCopy(at) => write!(f, "damaged at byte {at}: a copy of the header; the other copy is used"),
             Oddity::Short { size, made } => write!(f, "{size} bytes of {made}: cut short behind its last frame"),
             Oddity::CopyOf(id) => write!(f, "not read: it is log file {id:016x} under another name"),
+            Oddity::Version(found) => write!(f, "not read: written by another version (format {found})"),
             Oddity::OtherStore => write!(f, "not read: it belongs to another store"),
         }
     }

@@ -13,7 +13,7 @@ use crate::model::time::Nanos;
 use crate::storage::codec::crc;
 use crate::storage::disk::{Disk, read_file};
 use crate::storage::error::StorageError;
-use crate::storage::files::{Layout, log_id, log_name, spare_id};
+use crate::storage::files::{Layout, above, log_id, log_name, spare_id};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -32,6 +32,8 @@ pub struct Replayed {
 /// What a log holds.
 #[derive(Debug, Default)]
 pub struct Replay {
+    /// Every file that was read, oldest first, with the highest LSN in it; 0 where there is none.
+    pub files: Vec<(PathBuf, u64)>,
     /// Files that hold frames, oldest first.
     pub closed: Vec<Closed>,
     /// Files that hold none.
@@ -55,6 +57,8 @@ pub struct Replay {
 }
 
 /// Reads all log files and gives every batch at or above `position` to `sink`, in LSN order.
+///
+/// Errors: a file was written by another version; nothing was given then.
 pub fn replay(
     disk: &dyn Disk,
     layout: &Layout,
@@ -64,19 +68,26 @@ pub fn replay(
 ) -> Result<Replay, StorageError> {
     let mut replay = Replay { next_id: 1, next_lsn: position, position, ..Replay::default() };
     let files = replay.find_files(disk, layout, store)?;
-    replay.newest = files.keys().next_back().copied();
-    for (&id, file) in &files {
-        let previous = |other: &Found| other.header()?.previous.filter(|previous| previous.id == id);
-        let successor = files.values().find_map(previous);
-        let bytes = read_file(disk, &file.path).map_err(StorageError::io(&file.path, "reading"))?;
-        let end = successor.map_or(bytes.len(), |previous| bytes.len().min(previous.end as usize));
-        let scan =
-            Scan { bytes: bytes.get(..end).unwrap_or_default(), seed: Seed::new(store, id), at: HEADER_PAGE as usize };
-        replay.read(file, id, scan, position, successor, sink);
+    for odd in &replay.odd {
+        if let Oddity::Version(found) = odd.what {
+            return Err(StorageError::format(odd.path.clone(), found, VERSION));
+        }
     }
-    replay.note_missing_files(layout, &files);
-    let durable = replay.durable;
-    replay.holes.iter_mut().for_each(|hole| hole.durable |= hole.first_lost <= durable);
+    replay.read_files(disk, layout, store, &files, sink)?;
+    Ok(replay)
+}
+
+/// The same, leaving out files of other versions.
+pub fn examine(
+    disk: &dyn Disk,
+    layout: &Layout,
+    store: &[u8; 16],
+    position: u64,
+    sink: &mut dyn FnMut(Replayed),
+) -> Result<Replay, StorageError> {
+    let mut replay = Replay { next_id: 1, next_lsn: position, position, ..Replay::default() };
+    let files = replay.find_files(disk, layout, store)?;
+    replay.read_files(disk, layout, store, &files, sink)?;
     Ok(replay)
 }
 
@@ -102,7 +113,7 @@ impl Replay {
         for name in names {
             let path = layout.wal.join(&name);
             if let Some(id) = log_id(&name) {
-                self.next_id = self.next_id.max(id.saturating_add(1));
+                self.next_id = above(self.next_id, id);
                 match Found::open(disk, path, id, store)? {
                     Ok(file) => {
                         self.bytes += file.size;
@@ -111,7 +122,7 @@ impl Replay {
                     Err(odd) => self.odd.push(odd),
                 }
             } else if let Some(id) = spare_id(&name) {
-                self.next_id = self.next_id.max(id.saturating_add(1));
+                self.next_id = above(self.next_id, id);
                 let size = disk.open(&path).and_then(|file| file.len()).map_err(StorageError::io(&path, "opening"))?;
                 self.bytes += size;
                 self.spares.push(Closed { id, size, last_lsn: 0, damaged: false });
@@ -120,12 +131,35 @@ impl Replay {
         Ok(files)
     }
 
+    fn read_files(
+        &mut self,
+        disk: &dyn Disk,
+        layout: &Layout,
+        store: &[u8; 16],
+        files: &BTreeMap<u64, Found>,
+        sink: &mut dyn FnMut(Replayed),
+    ) -> Result<(), StorageError> {
+        self.newest = files.keys().next_back().copied();
+        for (&id, file) in files {
+            let previous = |other: &Found| other.header()?.previous.filter(|previous| previous.id == id);
+            let successor = files.values().find_map(previous);
+            let bytes = read_file(disk, &file.path).map_err(StorageError::io(&file.path, "reading"))?;
+            let end = successor.map_or(bytes.len(), |previous| bytes.len().min(previous.end as usize));
+            let bytes = bytes.get(..end).unwrap_or_default();
+            let scan = Scan { bytes, seed: Seed::new(store, id), at: HEADER_PAGE as usize };
+            self.read(file, id, scan, successor, sink);
+        }
+        self.note_missing_files(layout, files);
+        let durable = self.durable;
+        self.holes.iter_mut().for_each(|hole| hole.durable |= hole.first_lost <= durable);
+        Ok(())
+    }
+
     fn read(
         &mut self,
         file: &Found,
         id: u64,
         mut scan: Scan<'_>,
-        position: u64,
         successor: Option<Previous>,
         sink: &mut dyn FnMut(Replayed),
     ) {
@@ -147,7 +181,7 @@ impl Replay {
                 break;
             }
             (last, expected) = (Some(frame.lsn), Some(frame.lsn.saturating_add(1)));
-            if frame.lsn >= position {
+            if frame.lsn >= self.position {
                 let (first, _) = self.given.unwrap_or((frame.lsn, frame.lsn));
                 self.given = Some((first, frame.lsn));
                 let payload = Bytes::copy_from_slice(frame_payload(scan.bytes, at, &frame));
@@ -171,6 +205,7 @@ impl Replay {
         self.next_lsn = self.next_lsn.max(first_lsn);
         let damaged = self.holes.iter().any(|hole| hole.path == file.path);
         let last_lsn = last.or(successor.map(|end| end.last_lsn));
+        self.files.push((file.path.clone(), last_lsn.unwrap_or(0)));
         match (last_lsn, file.header()) {
             (Some(last_lsn), _) => self.previous = Some(Previous { id, end, last_lsn }),
             // Nothing was ever written to it; what stands before it is what its own header says.
@@ -279,7 +314,7 @@ impl Found {
                 return Ok(Err(Odd { path, what: Oddity::CopyOf(header.id) }));
             }
             Ok(found) => Some(found),
-            Err(BadHeader::Version(found)) => return Err(StorageError::format(path, found, VERSION)),
+            Err(BadHeader::Version(found)) => return Ok(Err(Odd { path, what: Oddity::Version(found) })),
             Err(BadHeader::Damaged) => None,
         };
         Ok(Ok(Self { path, size, found }))

@@ -3,13 +3,13 @@
 //! It is written twice under the same epoch; either copy will do, the newer readable one counts. A file is live if and
 //! only if the manifest names it. Nothing that an older copy still needs is given up before both are written.
 
+pub mod copies;
+
+pub use copies::store;
+
 use super::codec::{Decoder, Malformed, crc, put_prefixed};
-use super::disk::{Disk, read_file, replace_file};
-use super::error::StorageError;
-use super::files::{Layout, MANIFESTS};
 use crate::model::time::Nanos;
 use crate::model::wire::put_varint;
-use std::io::ErrorKind;
 
 pub const MAGIC: [u8; 8] = *b"SLUICEMF";
 pub const VERSION: u32 = 1;
@@ -168,58 +168,6 @@ fn get_file(fields: &mut Decoder<'_>) -> Result<LiveFile, Malformed> {
     let (id, bytes, rows, traces) = (fields.varint()?, fields.varint()?, fields.varint()?, fields.varint()?);
     let (lsns, received) = ((fields.varint()?, fields.varint()?), (fields.varint()?, fields.varint()?));
     Ok(LiveFile { kind, id, bytes, rows, traces, lsns, received, not_before: fields.varint()? })
-}
-
-/// What the two copies gave.
-pub enum Found {
-    /// Neither copy exists.
-    Nothing,
-    /// The newer readable copy, and a sentence for each that cannot be read.
-    Manifest(Manifest, Vec<String>),
-}
-
-/// Reads the manifest of a directory.
-///
-/// Errors: copies exist and none can be read; a copy was written by a newer version.
-pub fn load(disk: &dyn Disk, layout: &Layout) -> Result<Found, StorageError> {
-    let mut best: Option<Manifest> = None;
-    let mut notes = Vec::new();
-    let mut damaged = false;
-    for name in MANIFESTS {
-        let path = layout.root.join(name);
-        let bytes = match read_file(disk, &path) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                notes.push(format!("{}: gone; the other copy of the manifest is used", path.display()));
-                continue;
-            }
-            other => other.map_err(StorageError::io(&path, "reading"))?,
-        };
-        match Manifest::decode(&bytes) {
-            Ok(manifest) if best.as_ref().is_none_or(|best| manifest.epoch > best.epoch) => best = Some(manifest),
-            Ok(_) => {}
-            Err(BadManifest::Version(found)) => return Err(StorageError::format(path, found, VERSION)),
-            Err(BadManifest::Damaged) => {
-                notes.push(format!("{}: damaged; the other copy of the manifest is used", path.display()));
-                damaged = true;
-            }
-        }
-    }
-    match best {
-        Some(manifest) => Ok(Found::Manifest(manifest, notes)),
-        None if damaged => {
-            Err(StorageError::damaged(&layout.root.join(MANIFESTS[0]), 0, "no copy of the manifest can be read"))
-        }
-        None => Ok(Found::Nothing),
-    }
-}
-
-/// Writes both copies. With the first one durable the new state holds; an error before that leaves the old one.
-pub fn store(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> Result<(), StorageError> {
-    let bytes = manifest.encode();
-    for name in MANIFESTS {
-        replace_file(disk, &layout.root, name, &bytes).map_err(StorageError::io(&layout.root.join(name), "writing"))?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
