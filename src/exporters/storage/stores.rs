@@ -81,7 +81,7 @@ fn report(engine: &Engine) {
             tracing::warn!(%file, from, to, lost, "a hole in the log: batches there were probably never answered");
         }
     }
-    found.notes.iter().for_each(|note| tracing::warn!("{note}; the next seal writes both again"));
+    found.notes.iter().for_each(|note| tracing::warn!("{note}"));
     for file in &found.unreadable {
         tracing::error!("a segment cannot be read and is left out of answers: {}", file.why);
     }

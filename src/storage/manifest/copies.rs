@@ -65,7 +65,8 @@ pub fn choose(copies: &[(PathBuf, Copy)], owners: &Owners) -> Result<Choice, Sto
     }
     Ok(match best {
         Some(manifest) => {
-            notes.iter_mut().for_each(|note| note.push_str("; the other copy of the manifest is used"));
+            let used = "; the other copy of the manifest is used, and the next seal writes both";
+            notes.iter_mut().for_each(|note| note.push_str(used));
             Choice::Manifest(Box::new(manifest.clone()), notes)
         }
         None if copies.iter().all(|(_, copy)| *copy == Copy::Gone) => Choice::Nothing,
