@@ -9,7 +9,8 @@ pub enum Rejection {
     /// The same batch will get the same answer: never retry.
     #[error("{0}")]
     Invalid(String),
-    /// Not now: retry after the delay. Nothing of the batch was stored.
+    /// Not now: retry after the delay. Nothing of the batch was stored, unless the reason says that it was and that a
+    /// retry is harmless.
     #[error("{reason}")]
     Busy { reason: String, retry_after: Duration },
     /// The pipeline is shutting down: retry elsewhere or later. Nothing of the batch was stored.

@@ -58,6 +58,9 @@ pub enum AppendError {
     /// The store is closed or closing; nothing of it is stored.
     #[error("the store is closed")]
     Closed,
+    /// It is durable in the log and readable, but not in a segment, which is what its sender was promised.
+    #[error("in the log, not yet sealed; resending is harmless")]
+    NotSealed,
     /// It may or may not be found after a start.
     #[error("{0}")]
     Unknown(String),

@@ -7,6 +7,7 @@
 //! wal/spare-….wal           a log file nothing lives in, kept for reuse
 //! segments/….seg            a segment, named by its id
 //! damaged/0001/…            files that were damaged and something else took the place of
+//! set-aside/….aside         batches that could not be sealed, as they came
 //! *.unfinished              being written; meaningless after a start
 //! ```
 
@@ -17,10 +18,12 @@ pub const MANIFESTS: [&str; 2] = ["manifest.a", "manifest.b"];
 pub const WAL_DIR: &str = "wal";
 pub const SEGMENT_DIR: &str = "segments";
 pub const DAMAGED_DIR: &str = "damaged";
+pub const SET_ASIDE_DIR: &str = "set-aside";
 pub const UNFINISHED: &str = ".unfinished";
 
 const LOG_SUFFIX: &str = ".wal";
 const SEGMENT_SUFFIX: &str = ".seg";
+const SET_ASIDE_SUFFIX: &str = ".aside";
 const SPARE_PREFIX: &str = "spare-";
 
 /// The directories of one store.
@@ -30,17 +33,14 @@ pub struct Layout {
     pub wal: PathBuf,
     pub segments: PathBuf,
     pub damaged: PathBuf,
+    pub set_aside: PathBuf,
 }
 
 impl Layout {
     pub fn new(root: &Path) -> Self {
-        let folder = |name| root.join(name);
-        Self {
-            root: root.to_owned(),
-            wal: folder(WAL_DIR),
-            segments: folder(SEGMENT_DIR),
-            damaged: folder(DAMAGED_DIR),
-        }
+        let [wal, segments, set_aside, damaged] =
+            [WAL_DIR, SEGMENT_DIR, SET_ASIDE_DIR, DAMAGED_DIR].map(|name| root.join(name));
+        Self { root: root.to_owned(), wal, segments, set_aside, damaged }
     }
 
     pub fn log(&self, id: u64) -> PathBuf {
@@ -53,6 +53,10 @@ impl Layout {
 
     pub fn segment(&self, id: u64) -> PathBuf {
         self.segments.join(format!("{id:016x}{SEGMENT_SUFFIX}"))
+    }
+
+    pub fn set_aside(&self, id: u64) -> PathBuf {
+        self.set_aside.join(set_aside_name(id))
     }
 }
 
@@ -74,6 +78,23 @@ pub fn spare_id(name: &str) -> Option<u64> {
 /// The id in a segment's name.
 pub fn segment_id(name: &str) -> Option<u64> {
     id(name.strip_suffix(SEGMENT_SUFFIX)?)
+}
+
+/// The name of a file of batches that could not be sealed.
+pub fn set_aside_name(id: u64) -> String {
+    format!("{id:016x}{SET_ASIDE_SUFFIX}")
+}
+
+/// The id in such a name.
+pub fn set_aside_id(name: &str) -> Option<u64> {
+    id(name.strip_suffix(SET_ASIDE_SUFFIX)?)
+}
+
+/// What a file is called while it is being written.
+pub fn unfinished(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(UNFINISHED);
+    name.into()
 }
 
 /// A next id that is above `id` as well. Ids no store comes to do not count, so that counting on never ends.

@@ -23,9 +23,10 @@ mod owner;
 pub mod query;
 mod seal;
 pub mod segment;
+pub mod set_aside;
 pub mod verify;
 pub mod wal;
 
 pub use engine::{Engine, OpenStore, Snapshot};
 pub use error::{AppendError, StorageError};
-pub use options::{Options, SealOptions, WalOptions};
+pub use options::{Durability, Options, SealOptions, WalOptions};

@@ -9,12 +9,24 @@ pub struct Options {
     pub directory: PathBuf,
     /// What metrics call this store: the exporter's id.
     pub name: String,
+    pub durability: Durability,
     pub wal: WalOptions,
     /// Most bytes of answered batches not yet in a segment, with their heads.
     pub memtable_max: usize,
     pub seal: SealOptions,
     /// Bytes of a block before compression; a block is closed at the first run that reaches it.
     pub block_size: usize,
+}
+
+/// What a batch must be before its sender hears `Ok`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Synced to the log.
+    Wal,
+    /// Written to the log, which is synced at least this often: survives a kill, and a power cut after the sync.
+    Buffered { sync: Duration },
+    /// In a named segment. A sender that has waited this long hears that its batch is in the log only.
+    Sealed { timeout: Duration },
 }
 
 #[derive(Debug, Clone)]
@@ -45,6 +57,7 @@ impl Options {
         Self {
             directory: directory.into(),
             name: "storage".into(),
+            durability: Durability::Wal,
             wal: WalOptions { max_size: 1 << 30, file_size: 64 << 20, commit_window: Duration::ZERO },
             memtable_max: 128 << 20,
             seal: SealOptions { workers: 2, max_size: 32 << 20, max_spans: 0, max_age: Duration::from_secs(30) },

@@ -1,25 +1,36 @@
 //! Whose files lie in a directory, as their headers say.
 
 use super::disk::Disk;
-use super::files::{Layout, log_id, segment_id};
-use super::segment;
+use super::files::{Layout, log_id, segment_id, set_aside_id};
 use super::wal::HEADER_PAGE;
 use super::wal::header::FoundHeader;
+use super::{segment, set_aside};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Ids of the stores that the segments and log files of a directory belong to. Those whose header is damaged do not count.
+/// What the header of a file says it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Identity {
+    pub store: [u8; 16],
+    pub id: u64,
+}
+
+/// Ids of the stores that the files of a directory belong to. Those whose header is damaged do not count.
 #[derive(Debug, Clone, Default)]
 pub struct Owners(BTreeSet<[u8; 16]>);
 
 impl Owners {
     pub fn read(disk: &dyn Disk, layout: &Layout) -> Self {
-        let names = |dir: &Path| disk.list(dir).unwrap_or_default();
-        let logs =
-            names(&layout.wal).into_iter().filter_map(|name| log_store(disk, &layout.wal.join(&name), log_id(&name)?));
-        let segments = names(&layout.segments).into_iter().filter(|name| segment_id(name).is_some());
-        let segments = segments.filter_map(|name| segment::identify(disk, &layout.segments.join(name)));
-        logs.chain(segments.map(|segment| segment.store)).collect()
+        let mut owners = BTreeSet::new();
+        let mut look = |dir: &Path, of: &dyn Fn(&Path, &str) -> Option<Identity>| {
+            for name in disk.list(dir).unwrap_or_default() {
+                owners.extend(of(&dir.join(&name), &name).map(|file| file.store));
+            }
+        };
+        look(&layout.wal, &|path, name| of_log(disk, path, log_id(name)?));
+        look(&layout.segments, &|path, name| segment_id(name).and_then(|_| segment::identify(disk, path)));
+        look(&layout.set_aside, &|path, name| set_aside_id(name).and_then(|_| set_aside::identify(disk, path)));
+        Self(owners)
     }
 
     /// Whether some file is of this store, or no file says of which it is.
@@ -34,9 +45,10 @@ impl FromIterator<[u8; 16]> for Owners {
     }
 }
 
-fn log_store(disk: &dyn Disk, path: &Path, id: u64) -> Option<[u8; 16]> {
+fn of_log(disk: &dyn Disk, path: &Path, id: u64) -> Option<Identity> {
     let file = disk.open(path).ok()?;
     let mut pages = vec![0; file.len().ok()?.min(HEADER_PAGE) as usize];
     file.read_at(&mut pages, 0).ok()?;
-    FoundHeader::read(&pages, id).ok().map(|found| found.header.store)
+    let header = FoundHeader::read(&pages, id).ok()?.header;
+    Some(Identity { store: header.store, id: header.id })
 }

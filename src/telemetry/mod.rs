@@ -11,4 +11,4 @@ mod process;
 mod stage;
 
 pub use endpoint::Endpoint;
-pub use stage::{Meter, Stage, record, stage};
+pub use stage::{Laps, Meter, Stage, record, stage};

@@ -47,7 +47,7 @@ metrics! {
 
     FANOUT_PARTIAL = counter("sluice_fanout_partial_total", "", "Batches that some branch of a fan-out did not take after every branch had room.");
 
-    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage: decode, wal_append, wal_sync, seal.");
+    STAGE_NANOS = counter("sluice_stage_nanoseconds_total", "stage", "Wall time spent in a stage. decode. append of a group, from the hand-over of its first batch to the last answer: append_queue, append_write, append_sync, append_insert, append_answer. append_seal: the wait for a segment under durability sealed. buffered_sync: a sync under durability buffered. seal of a memtable, from freeze to manifest: seal_queue, seal_build, seal_wait, seal_publish.");
     STAGE_RUNS = counter("sluice_stage_runs_total", "stage", "How often a stage ran.");
 
     PROCESS_UPTIME = counter("otelcol_process_uptime", "", "Seconds since the process started to serve.");
@@ -57,9 +57,11 @@ metrics! {
     STORE_BYTES = gauge("sluice_store_bytes", "exporter,kind", "Bytes on disk: wal, segments.");
     STORE_SEGMENTS = gauge("sluice_store_segments", "exporter", "Live segments.");
     STORE_MEMTABLE_BYTES = gauge("sluice_store_memtable_bytes", "exporter", "Bytes of answered batches not yet in a segment, and of reservations.");
-    STORE_COMMITS = counter("sluice_store_commits_total", "exporter", "Groups of batches made durable by one sync each.");
-    STORE_BATCHES = counter("sluice_store_batches_total", "exporter", "Batches made durable.");
+    STORE_COMMITS = counter("sluice_store_commits_total", "exporter", "Groups of batches written to the log together, with one sync unless durability is buffered.");
+    STORE_BATCHES = counter("sluice_store_batches_total", "exporter", "Batches written to the log.");
     STORE_REFUSED = counter("sluice_store_refused_batches_total", "exporter,reason", "Batches not taken: log_full, memory_full, log_failed.");
+    STORE_NOT_SEALED = counter("sluice_store_not_sealed_batches_total", "exporter", "Batches in the log whose senders were told that they are not sealed yet (durability sealed).");
+    STORE_SET_ASIDE = gauge("sluice_store_set_aside_batches", "exporter", "Batches that could not be sealed: readable, in files of their own, kept in memory.");
     STORE_SEAL_FAILURES = counter("sluice_store_seal_failures_total", "exporter", "Attempts to seal that failed and are tried again.");
     STORE_DAMAGE = gauge("sluice_store_damaged_places", "exporter", "Places found damaged when the store was opened.");
 }

@@ -52,3 +52,64 @@ pub fn stage(name: &'static str) -> Stage {
 pub fn record(name: &'static str, took: Duration) {
     Meter::new(name).record(took);
 }
+
+/// A stretch of time cut into stages: each begins at the clock reading that ended the one before, so that together they
+/// are the whole, exactly.
+#[derive(Clone)]
+pub struct Laps {
+    began: Instant,
+    last: Instant,
+}
+
+impl Laps {
+    /// A stretch that began then.
+    pub fn since(began: Instant) -> Self {
+        Self { began, last: began }
+    }
+
+    /// Ends a stage now.
+    pub fn end(&mut self, stage: &'static str) {
+        self.end_at(stage, Instant::now());
+    }
+
+    /// Ends a stage at a reading taken elsewhere; one before the last is taken for that.
+    pub fn end_at(&mut self, stage: &'static str, at: Instant) {
+        let at = at.max(self.last);
+        record(stage, at - self.last);
+        self.last = at;
+    }
+
+    /// Ends the stretch where its last stage ended, and counts it as a stage of its own.
+    pub fn whole(self, stage: &'static str) {
+        record(stage, self.last - self.began);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    #[test]
+    fn the_stages_of_a_stretch_add_up_to_it_exactly() {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        let began = Instant::now();
+        metrics::with_local_recorder(&recorder, || {
+            let mut laps = Laps::since(began);
+            laps.end("first");
+            laps.end_at("second", began + Duration::from_secs(5));
+            // A reading from before the last one, as another thread may take it.
+            laps.end_at("third", began);
+            laps.end("fourth");
+            laps.whole("all");
+        });
+        let page = handle.render();
+        let nanos = |stage: &str| {
+            let line = page.lines().find(|line| line.starts_with(names::STAGE_NANOS.name) && line.contains(stage));
+            line.and_then(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).unwrap()
+        };
+        assert_eq!(["first", "second", "third", "fourth"].map(nanos).iter().sum::<u64>(), nanos("\"all\""));
+        assert!(nanos("\"all\"") >= 5_000_000_000);
+    }
+}

@@ -1,10 +1,13 @@
 //! Whatever fails, and whenever the machine dies: answered is there once, refused is not there.
 
+mod buffered;
 mod fault_matrix;
 mod kill;
 mod log;
 mod model;
 mod old_manifest;
 mod rotation;
+mod sealed;
+mod set_aside;
 #[path = "../support/mod.rs"]
 mod support;

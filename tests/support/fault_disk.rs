@@ -1,9 +1,10 @@
 //! A disk in memory that keeps what is durable apart from what is not, and fails or dies at a chosen operation.
 //!
 //! A name is durable once its directory was synced, bytes once their file was. A failed sync loses what was waiting
-//! for it for good, as Linux does: later syncs succeed without it.
+//! for it for good, as Linux does: later syncs succeed without it. Where the disk is forgetful, reads no longer see it either.
 
 use sluice::storage::disk::{Disk, DiskFile, LockGuard, LockMode, Locked};
+use sluice::storage::files::log_id;
 use std::collections::BTreeMap;
 use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
@@ -16,8 +17,22 @@ pub enum Fault {
     Crash,
     /// This operation fails once; a write has written half by then, a sync has lost what it was asked to save.
     Fail,
+    /// The same, because the disk is full.
+    Full,
     /// A write writes half and says so; other operations succeed.
     Short,
+}
+
+impl Fault {
+    /// What a failing operation says (EIO, ENOSPC).
+    fn error(self) -> Option<io::Error> {
+        let code = match self {
+            Self::Fail => 5,
+            Self::Full => 28,
+            Self::Crash | Self::Short => return None,
+        };
+        Some(io::Error::from_raw_os_error(code))
+    }
 }
 
 /// What of the unsynced a crash leaves.
@@ -48,8 +63,10 @@ struct State {
     durable: BTreeMap<PathBuf, usize>,
     operations: usize,
     writes: u64,
-    fault: Option<(usize, Fault)>,
+    faults: Vec<(usize, Fault)>,
     crashed: bool,
+    forgetful: bool,
+    log_syncs: u64,
     /// What the faulted operation was, for messages.
     hit: Option<String>,
 }
@@ -63,9 +80,26 @@ impl FaultDisk {
     pub fn with_fault(self, at: usize, fault: Fault) -> Self {
         let mut state = self.state();
         state.operations = 0;
-        state.fault = Some((at, fault));
+        state.faults = vec![(at, fault)];
         drop(state);
         self
+    }
+
+    /// And this at another operation, counted as the first one was.
+    pub fn and_fault(self, at: usize, fault: Fault) -> Self {
+        self.state().faults.push((at, fault));
+        self
+    }
+
+    /// A disk on which what a failed sync has lost is gone at once, not only when the power is.
+    pub fn forgetful(self) -> Self {
+        self.state().forgetful = true;
+        self
+    }
+
+    /// How often what was in the log became durable: a log file was synced, or got its name for good.
+    pub fn log_syncs(&self) -> u64 {
+        self.state().log_syncs
     }
 
     pub fn crashed(&self) -> bool {
@@ -119,9 +153,10 @@ impl FaultDisk {
         let mut state = self.state();
         let number = state.operations;
         state.operations += 1;
-        let fault = state.fault.filter(|(at, _)| *at == number).map(|(_, fault)| fault);
+        let fault = state.faults.iter().find(|(at, _)| *at == number).map(|(_, fault)| *fault);
         if fault.is_some() {
-            state.hit = Some(format!("{what} {}", path.display()));
+            let before = state.hit.take().map_or(String::new(), |hit| hit + ", then ");
+            state.hit = Some(format!("{before}{what} {}", path.display()));
         }
         state.crashed |= fault == Some(Fault::Crash);
         if state.crashed {
@@ -132,10 +167,8 @@ impl FaultDisk {
 
     /// An operation that either happens as a whole or fails.
     fn whole(&self, what: &str, path: &Path) -> io::Result<MutexGuard<'_, State>> {
-        match self.operation(what, path)? {
-            (_, Some(Fault::Fail)) => Err(io::Error::other("injected failure")),
-            (state, _) => Ok(state),
-        }
+        let (state, fault) = self.operation(what, path)?;
+        fault.and_then(Fault::error).map_or(Ok(state), Err)
     }
 }
 
@@ -162,6 +195,11 @@ fn put(content: &mut Vec<u8>, offset: u64, bytes: &[u8]) {
         content.resize(to, 0);
     }
     content[from..to].copy_from_slice(bytes);
+}
+
+/// Whether this is a log file in use and not a spare one.
+fn is_log(path: &Path) -> bool {
+    path.file_name().and_then(|name| log_id(name.to_str()?)).is_some()
 }
 
 struct FaultFile {
@@ -209,7 +247,9 @@ impl Disk for FaultDisk {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut state = self.whole("sync_dir", dir)?;
-        let State { live, durable, .. } = &mut *state;
+        let State { live, durable, log_syncs, .. } = &mut *state;
+        let new = |path: &PathBuf| path.parent() == Some(dir) && is_log(path) && !durable.contains_key(path);
+        *log_syncs += u64::from(live.keys().any(new));
         durable.retain(|path, _| path.parent() != Some(dir));
         durable.extend(
             live.iter().filter(|(path, _)| path.parent() == Some(dir)).map(|(path, inode)| (path.clone(), *inode)),
@@ -247,20 +287,27 @@ impl DiskFile for FaultFile {
         put(&mut inode.live, offset, &bytes);
         let written = bytes.len();
         inode.unsynced.push((number, offset, bytes));
-        if fault == Some(Fault::Fail) { Err(io::Error::other("injected failure")) } else { Ok(written) }
+        fault.and_then(Fault::error).map_or(Ok(written), Err)
     }
 
     fn sync(&self) -> io::Result<()> {
         let (mut state, fault) = self.disk.operation("sync", &self.path)?;
         let inode = &mut state.inodes[self.inode];
-        let writes = std::mem::take(&mut inode.unsynced);
-        if fault == Some(Fault::Fail) {
-            return Err(io::Error::other("injected failure"));
+        let (writes, size) = (std::mem::take(&mut inode.unsynced), inode.live.len());
+        if let Some(error) = fault.and_then(Fault::error) {
+            if state.forgetful {
+                let inode = &mut state.inodes[self.inode];
+                inode.live = inode.durable.clone();
+                inode.live.resize(size, 0);
+            }
+            return Err(error);
         }
         if inode.durable.len() < inode.live.len() {
             inode.durable.resize(inode.live.len(), 0);
         }
         writes.iter().for_each(|(_, offset, bytes)| put(&mut inode.durable, *offset, bytes));
+        let named = state.live.iter().any(|(path, inode)| *inode == self.inode && is_log(path));
+        state.log_syncs += u64::from(named);
         Ok(())
     }
 }

@@ -5,8 +5,10 @@
 
 pub mod daemon;
 pub mod fault_disk;
+pub mod gate_disk;
 pub mod grpc;
 pub mod http;
+pub mod poison_disk;
 pub mod spans;
 pub mod traces;
 

@@ -1,9 +1,10 @@
 //! What a user writes under `storage:`.
 
+use super::profile::Profile;
 use crate::component::NotYet;
 use crate::config::Fault;
-use crate::config::units::{ByteSize, duration};
-use crate::storage::{Options, SealOptions, WalOptions};
+use crate::config::units::{ByteSize, GoDuration, duration};
+use crate::storage::{self, Options, SealOptions, WalOptions};
 use serde::Deserialize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,13 +22,16 @@ pub struct Config {
     pub directory: PathBuf,
     /// What `Ok` to a sender promises.
     pub durability: Durability,
+    /// What the keys are that are left to it. Never changes the durability.
+    pub profile: Profile,
+    /// How long a sender waits for its segment under `durability: sealed`.
+    #[serde(with = "duration")]
+    pub sealed_timeout: Duration,
     pub wal: Wal,
     pub memtable: Memtable,
     pub seal: Seal,
     pub segment: Segment,
     pub sampling: Sampling,
-    profile: NotYet,
-    sealed_timeout: NotYet,
     merge: NotYet,
     disk: NotYet,
     retention: NotYet,
@@ -35,23 +39,15 @@ pub struct Config {
 
 /// When a batch is answered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// When it is synced to the log.
     #[default]
     Wal,
-}
-
-impl TryFrom<String> for Durability {
-    type Error = String;
-
-    fn try_from(word: String) -> Result<Self, String> {
-        match &*word {
-            "wal" => Ok(Self::Wal),
-            "buffered" | "sealed" => Err(format!("not yet: durability {word} does not exist so far; use wal")),
-            _ => Err(format!("unknown durability \"{word}\"; there is: wal")),
-        }
-    }
+    /// When it is written to the log, which is synced within `wal.buffered_sync`.
+    Buffered,
+    /// When it is in a segment, or `sealed_timeout` is over.
+    Sealed,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -61,17 +57,18 @@ pub struct Wal {
     pub max_size: ByteSize,
     /// Bytes of one log file, allocated at once.
     pub file_size: ByteSize,
-    /// How long a commit waits for company; 0 commits what is there.
+    /// How long a commit waits for company; 0 commits what is there. `None`: as the profile says.
+    pub commit_window: Option<GoDuration>,
+    /// How long answered batches may be without a sync under `durability: buffered`.
     #[serde(with = "duration")]
-    pub commit_window: Duration,
-    buffered_sync: NotYet,
+    pub buffered_sync: Duration,
 }
 
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Memtable {
-    /// Most bytes of answered batches not yet in a segment.
-    pub max_total: ByteSize,
+    /// Most bytes of answered batches not yet in a segment. `None`: as the profile says.
+    pub max_total: Option<ByteSize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -79,8 +76,9 @@ pub struct Memtable {
 pub struct Seal {
     /// Threads that seal, 1 to 16.
     pub workers: usize,
-    /// Bytes of batches that make a segment, at most a quarter of `wal.max_size` and of `memtable.max_total`.
-    pub max_size: ByteSize,
+    /// Bytes of batches that make a segment, at most a quarter of `wal.max_size` and of `memtable.max_total`. `None`: as the
+    /// profile says.
+    pub max_size: Option<ByteSize>,
     /// Spans that make a segment; 0 for no such limit.
     pub max_spans: usize,
     /// How long a batch may wait for its segment.
@@ -140,13 +138,13 @@ impl Default for Config {
         Self {
             directory: "./sluice-data".into(),
             durability: Durability::default(),
+            profile: Profile::default(),
+            sealed_timeout: Duration::from_secs(30),
             wal: Wal::default(),
             memtable: Memtable::default(),
             seal: Seal::default(),
             segment: Segment::default(),
             sampling: Sampling::default(),
-            profile: NotYet,
-            sealed_timeout: NotYet,
             merge: NotYet,
             disk: NotYet,
             retention: NotYet,
@@ -159,21 +157,15 @@ impl Default for Wal {
         Self {
             max_size: ByteSize::gib(1),
             file_size: ByteSize::mib(64),
-            commit_window: Duration::ZERO,
-            buffered_sync: NotYet,
+            commit_window: None,
+            buffered_sync: Duration::from_secs(1),
         }
-    }
-}
-
-impl Default for Memtable {
-    fn default() -> Self {
-        Self { max_total: ByteSize::mib(128) }
     }
 }
 
 impl Default for Seal {
     fn default() -> Self {
-        Self { workers: 2, max_size: ByteSize::mib(32), max_spans: 0, max_age: Duration::from_secs(30) }
+        Self { workers: 2, max_size: None, max_spans: 0, max_age: Duration::from_secs(30) }
     }
 }
 
@@ -202,12 +194,16 @@ impl Config {
             "wal::max_size",
             format!("must be at least two log files: twice wal::file_size ({file})"),
         );
-        let short = self.wal.commit_window <= Duration::from_secs(1);
-        check(short, "wal::commit_window", "must be at most 1s: senders wait that long".into());
+        let tuned = self.tuned();
+        let short = tuned.commit_window.is_some_and(|window| window <= Duration::from_secs(1));
+        check(short, "wal::commit_window", "must be 0s to 1s: senders wait that long".into());
+        let within = |time: Duration, most| !time.is_zero() && time <= Duration::from_secs(most);
+        check(within(self.wal.buffered_sync, 60), "wal::buffered_sync", "must be greater than 0 and at most 1m".into());
+        check(within(self.sealed_timeout, 3600), "sealed_timeout", "must be greater than 0 and at most 1h".into());
         let least = ByteSize(LEAST_MEMTABLE);
-        check(self.memtable.max_total >= least, "memtable::max_total", format!("must be at least {least}"));
+        check(tuned.memtable_max >= least, "memtable::max_total", format!("must be at least {least}"));
         check((1..=16).contains(&self.seal.workers), "seal::workers", "must be 1 to 16".into());
-        check(self.seal.max_size.bytes() > 0, "seal::max_size", "must be greater than 0".into());
+        check(tuned.seal_size.bytes() > 0, "seal::max_size", "must be greater than 0".into());
         check(!self.seal.max_age.is_zero(), "seal::max_age", "must be greater than 0".into());
         let (least, most) = (ByteSize(LEAST_BLOCK), ByteSize(GREATEST_BLOCK));
         let block = self.segment.block_size;
@@ -215,27 +211,55 @@ impl Config {
         faults
     }
 
+    /// What is written, and what the profile says where nothing is.
+    fn tuned(&self) -> Tuned {
+        let profile = self.profile.tuning();
+        Tuned {
+            commit_window: self.wal.commit_window.map_or(Some(profile.commit_window), GoDuration::to_std),
+            seal_size: self.seal.max_size.unwrap_or(profile.seal_size),
+            memtable_max: self.memtable.max_total.unwrap_or(profile.memtable_max),
+        }
+    }
+
+    fn durability(&self) -> storage::Durability {
+        match self.durability {
+            Durability::Wal => storage::Durability::Wal,
+            Durability::Buffered => storage::Durability::Buffered { sync: self.wal.buffered_sync },
+            Durability::Sealed => storage::Durability::Sealed { timeout: self.sealed_timeout },
+        }
+    }
+
     /// The engine's options for an exporter of this name.
     pub fn options(&self, name: &str) -> Options {
         let size = |size: ByteSize| usize::try_from(size.bytes()).unwrap_or(usize::MAX);
+        let tuned = self.tuned();
         Options {
             directory: self.directory.clone(),
             name: name.to_owned(),
+            durability: self.durability(),
             wal: WalOptions {
                 max_size: self.wal.max_size.bytes(),
                 file_size: self.wal.file_size.bytes(),
-                commit_window: self.wal.commit_window,
+                commit_window: tuned.commit_window.unwrap_or_default(),
             },
-            memtable_max: size(self.memtable.max_total),
+            memtable_max: size(tuned.memtable_max),
             seal: SealOptions {
                 workers: self.seal.workers,
-                max_size: size(self.seal.max_size),
+                max_size: size(tuned.seal_size),
                 max_spans: self.seal.max_spans,
                 max_age: self.seal.max_age,
             },
             block_size: size(self.segment.block_size),
         }
     }
+}
+
+/// The keys that a profile may set, as they are in the end.
+struct Tuned {
+    /// `None` for a negative one.
+    commit_window: Option<Duration>,
+    seal_size: ByteSize,
+    memtable_max: ByteSize,
 }
 
 #[cfg(test)]
@@ -261,15 +285,12 @@ mod tests {
     #[test]
     fn what_does_not_exist_so_far_is_refused_by_name() {
         for yaml in [
-            "durability: buffered",
-            "durability: sealed",
             "sampling: {mode: enforce}",
             "sampling: {mode: shadow}",
             "sampling: {grace: 2h}",
             "retention: {max_age: 168h}",
             "merge: {workers: 1}",
             "disk: {reserve: auto}",
-            "profile: latency",
         ] {
             let faults = faults(yaml);
             assert!(faults.len() == 1 && faults[0].contains("not yet"), "{yaml}: {faults:?}");
@@ -282,6 +303,13 @@ mod tests {
             ("wal: {max_size: 64MiB}", "wal::max_size"),
             ("wal: {file_size: 1KiB}", "wal::file_size"),
             ("wal: {commit_window: 2s}", "wal::commit_window"),
+            ("wal: {commit_window: -1s}", "wal::commit_window"),
+            ("wal: {buffered_sync: 0s}", "wal::buffered_sync"),
+            ("wal: {buffered_sync: 2m}", "wal::buffered_sync"),
+            ("sealed_timeout: 0s", "sealed_timeout"),
+            ("seal: {max_size: 0}", "seal::max_size"),
+            ("durability: fsync", "durability"),
+            ("profile: fast", "profile"),
             ("memtable: {max_total: 1KiB}", "memtable::max_total"),
             ("seal: {max_age: 0s}", "seal::max_age"),
             ("seal: {workers: 0}", "seal::workers"),

@@ -1,10 +1,12 @@
 //! `storage`: makes batches durable before they are answered, and lets them be read.
 
 mod config;
+mod profile;
 mod reader;
 mod stores;
 
 pub use config::{Config, Durability, SamplingMode};
+pub use profile::Profile;
 
 use crate::component::factory::{Build, Exporter};
 use crate::component::{
@@ -123,6 +125,7 @@ impl SendBatch for Append {
 fn rejection(error: AppendError) -> Rejection {
     match error {
         AppendError::Full(reason) => Rejection::busy(reason),
+        error @ AppendError::NotSealed => Rejection::busy(error.to_string()),
         AppendError::TooLarge(reason) => Rejection::Invalid(reason),
         AppendError::Closed => Rejection::Closed,
         AppendError::Unknown(reason) => Rejection::Unknown(reason),

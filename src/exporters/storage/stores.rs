@@ -78,12 +78,16 @@ fn report(engine: &Engine) {
         if hole.durable {
             tracing::error!(%file, from, to, lost, "damage in the log: batches that were answered may be among those lost");
         } else {
-            tracing::warn!(%file, from, to, lost, "a hole in the log: batches there were probably never answered");
+            tracing::warn!(%file, from, to, lost, "a hole in the log: batches there were never synced");
         }
     }
     found.notes.iter().for_each(|note| tracing::warn!("{note}"));
     for file in &found.unreadable {
-        tracing::error!("a segment cannot be read and is left out of answers: {}", file.why);
+        tracing::error!("a file cannot be read, or not all of it; that is left out of answers: {}", file.why);
+    }
+    if found.set_aside > 0 {
+        let batches = found.set_aside;
+        tracing::warn!(%directory, batches, "batches that could not be sealed are read from set-aside; sluice store export has them too");
     }
     let damaged = found.holes.iter().filter(|hole| hole.durable).count() + found.unreadable.len();
     metrics::gauge!(names::STORE_DAMAGE.name, "exporter" => options.name.clone()).set(damaged as f64);
@@ -102,6 +106,7 @@ fn set_gauges(engine: &Engine) {
     let (log, segments) = engine.disk_bytes();
     metrics::gauge!(names::STORE_BYTES.name, "exporter" => name(), "kind" => "wal").set(log as f64);
     metrics::gauge!(names::STORE_BYTES.name, "exporter" => name(), "kind" => "segments").set(segments as f64);
+    metrics::gauge!(names::STORE_SET_ASIDE.name, "exporter" => name()).set(engine.set_aside() as f64);
     metrics::gauge!(names::STORE_SEGMENTS.name, "exporter" => name()).set(engine.segment_count() as f64);
     metrics::gauge!(names::STORE_MEMTABLE_BYTES.name, "exporter" => name()).set(engine.memory() as f64);
 }

@@ -9,9 +9,12 @@ use crate::storage::files::Layout;
 use crate::storage::manifest::{self, FileKind, LiveFile, Manifest};
 use crate::storage::memtable::Memtable;
 use crate::storage::segment::Segment;
+use crate::storage::set_aside::SetAside;
+use crate::telemetry::Laps;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 /// See the module. `now` is store time wherever it is asked for.
 pub struct Catalog {
@@ -28,7 +31,7 @@ pub struct Catalog {
 
 struct State {
     manifest: Manifest,
-    /// Sealed, by the order of their freezing, and not yet published: one before them is not sealed.
+    /// Sealed, by the order of their freezing, and not yet published.
     sealed: BTreeMap<u64, Sealed>,
     /// The freeze that is published next.
     next_freeze: u64,
@@ -36,21 +39,44 @@ struct State {
     claims: HashMap<u64, Arc<AtomicBool>>,
 }
 
-/// A memtable and the segment made from it.
+/// A memtable and what was made of it: together they hold all its rows.
+#[derive(Clone)]
 pub struct Sealed {
     pub memtable: Arc<Memtable>,
-    pub segment: Arc<Segment>,
+    /// One, unless batches had to be kept apart.
+    pub segments: Vec<Arc<Segment>>,
+    /// The batches that cannot be in a segment.
+    pub set_aside: Option<Arc<SetAside>>,
+    /// The time since its freeze.
+    pub laps: Laps,
+}
+
+impl Sealed {
+    fn live_files(&self) -> impl Iterator<Item = LiveFile> {
+        let segments = self.segments.iter().map(|segment| live_file(segment));
+        segments.chain(self.set_aside.iter().map(|set_aside| set_aside.file.clone()))
+    }
+
+    /// Bytes of memory that are free once this is published: rows that are set aside stay in it.
+    fn memory(&self) -> usize {
+        let kept = self.set_aside.as_ref().map_or(0, |set_aside| set_aside.memory());
+        self.memtable.bytes().saturating_sub(kept)
+    }
 }
 
 /// What publishing seals did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Published {
-    /// How many memtables are in named segments now that were not.
+    /// How many memtables are in named files now that were not.
     pub memtables: usize,
-    /// Their bytes in memory.
+    /// Bytes of memory that they no longer take.
     pub memory: usize,
-    /// Every row below this LSN is in a named segment.
+    /// Every row below this LSN is in a named file.
     pub position: u64,
+    /// Batches that were set aside.
+    pub set_aside: u64,
+    /// For each memtable the time since its freeze, and when its publishing began.
+    pub laps: Vec<Laps>,
 }
 
 impl Catalog {
@@ -85,34 +111,34 @@ impl Catalog {
         self.state().sealed.insert(freeze, sealed);
     }
 
-    /// Names every segment whose predecessors are all named, in one manifest.
+    /// Writes the manifest as it is, so that it knows of every id given out so far: a start then removes the files of ids
+    /// that it does not name, and asks for nothing.
+    pub fn know_ids(&self, now: Nanos) -> Result<(), StorageError> {
+        self.state().commit(self, now, |_| {})
+    }
+
+    /// Names everything that was sealed and whose predecessors are all named, in one manifest.
     ///
     /// Errors: the manifest cannot be written; all is as before.
     pub fn publish_sealed(&self, now: Nanos) -> Result<Published, StorageError> {
         let mut state = self.state();
+        let began = Instant::now();
         let first = state.next_freeze;
-        let ready = state.sealed.iter().zip(first..).take_while(|((freeze, _), next)| *freeze == next).count() as u64;
-        let (mut published, mut files) = (Published::default(), Vec::new());
-        for sealed in state.sealed.range(first..first + ready).map(|(_, sealed)| sealed) {
-            files.push(live_file(&sealed.segment));
-            published.position = sealed.memtable.last_lsn().map_or(published.position, |lsn| lsn + 1);
-            published.memtables += 1;
-            published.memory += sealed.memtable.bytes();
-        }
-        if ready == 0 {
-            return Ok(published);
-        }
+        let ready = state.sealed.iter().zip(first..).take_while(|((freeze, _), next)| *freeze == next);
+        let ready: Vec<_> = ready.map(|((_, sealed), _)| sealed.clone()).collect();
+        let Some(last) = ready.last() else { return Ok(Published::default()) };
+        let position = last.memtable.last_lsn().map_or(0, |lsn| lsn + 1);
         state.commit(self, now, |manifest| {
-            manifest.position = manifest.position.max(published.position);
-            manifest.files.append(&mut files);
+            manifest.position = manifest.position.max(position);
+            manifest.files.extend(ready.iter().flat_map(Sealed::live_files));
         })?;
-        published.position = state.manifest.position;
-        state.next_freeze += ready;
-        let epoch = state.manifest.epoch;
-        for freeze in first..first + ready {
-            if let Some(Sealed { memtable, segment }) = state.sealed.remove(&freeze) {
-                self.view.publish(&memtable, segment, epoch);
-            }
+        let mut published = Published { position: state.manifest.position, ..Published::default() };
+        let next = first + ready.len() as u64;
+        state.next_freeze = next;
+        state.sealed = state.sealed.split_off(&next);
+        for sealed in ready {
+            published.add(&sealed, began);
+            self.view.publish(sealed, state.manifest.epoch);
         }
         Ok(published)
     }
@@ -167,6 +193,25 @@ impl Catalog {
             segment.remove_when_unused(self.disk.clone());
         }
         Ok(())
+    }
+}
+
+impl Published {
+    fn add(&mut self, sealed: &Sealed, began: Instant) {
+        self.memtables += 1;
+        self.memory += sealed.memory();
+        self.set_aside += sealed.set_aside.as_ref().map_or(0, |set_aside| set_aside.batches());
+        let mut laps = sealed.laps.clone();
+        laps.end_at("seal_wait", began);
+        self.laps.push(laps);
+    }
+
+    /// Counts the time that each memtable took from its freeze until now.
+    pub fn record(self) {
+        for mut laps in self.laps {
+            laps.end("seal_publish");
+            laps.whole("seal");
+        }
     }
 }
 

@@ -1,14 +1,18 @@
 //! The engine: the only writer of its directory.
 
 mod catalog;
+mod open_store;
+mod pieces;
 mod recovery;
 mod room;
 mod sealing;
 mod sweep;
 mod view;
+mod waiting;
 mod wal_thread;
 
 pub use catalog::{Claim, ReplaceError};
+pub use open_store::OpenStore;
 pub use recovery::Directory;
 pub use room::Room;
 pub use view::{Snapshot, Unreadable};
@@ -23,13 +27,15 @@ use crate::storage::memtable::Memtable;
 use crate::storage::options::Options;
 use crate::storage::segment::Segment;
 use crate::storage::wal::{Hole, Log, Replay};
-use catalog::{Catalog, Sealed};
+use crate::telemetry::Laps;
+use catalog::{Catalog, Published, Sealed};
 use room::Budget;
-use sealing::{Frozen, Sealers, seal_one};
+use sealing::{Sealers, seal_one};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
+use std::time::Instant;
 use view::{CurrentView, View};
 use wal_thread::{Command, Pending, WalThread};
 
@@ -56,13 +62,16 @@ pub struct Found {
     pub unreadable: Vec<Unreadable>,
     /// Batches taken over from the log.
     pub replayed_batches: u64,
+    /// Batches that could not be sealed. They are readable.
+    pub set_aside: u64,
 }
 
 impl Found {
     fn of(directory: &Directory, log: &Replay, replayed_batches: u64) -> Self {
         let notes = directory.notes.iter().cloned().chain(log.odd.iter().map(ToString::to_string)).collect();
         let (holes, unreadable) = (log.holes.clone(), directory.unreadable.clone());
-        Self { holes, notes, unreadable, replayed_batches }
+        let set_aside = directory.set_aside.iter().map(|file| file.batches()).sum();
+        Self { holes, notes, unreadable, replayed_batches, set_aside }
     }
 }
 
@@ -78,6 +87,8 @@ pub(super) struct Shared {
     pub budget: Arc<Budget>,
     pub readable: AtomicU64,
     pub log_bytes: AtomicU64,
+    /// Batches that could not be sealed.
+    set_aside: AtomicU64,
     /// What is wrong now, by the part it is wrong with.
     troubles: Mutex<BTreeMap<&'static str, String>>,
 }
@@ -89,6 +100,17 @@ impl Shared {
         match trouble {
             Some(text) => troubles.insert(part, text).is_none(),
             None => troubles.remove(part).is_some(),
+        }
+    }
+
+    /// Counts batches that could not be sealed, and says so.
+    pub fn note_set_aside(&self, batches: u64) {
+        let all = self.set_aside.fetch_add(batches, Ordering::Relaxed) + batches;
+        if all > 0 {
+            let place = self.layout.set_aside.display();
+            let words =
+                format!("{all} batches could not be sealed; they are readable, durable in {place}, and stay in memory");
+            self.set_trouble("set-aside", Some(words));
         }
     }
 
@@ -105,18 +127,21 @@ impl Engine {
     /// Errors: the directory is in use, its manifest cannot be read, it was written by a newer version, or the disk fails.
     pub fn open(options: Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
         let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
+        recovery::sync_log(&*disk, &directory.layout)?;
         let mut opening = Opening::new(&options, &disk, &directory);
         let replay = opening.replay(&directory)?;
         sweep::remove_orphans(&*disk, &mut directory, &replay)?;
+        opening.settle(&directory, &replay);
         let last_known = recovery::last_known_time(&directory, &replay);
         let clock = StoreClock::start(clock, last_known);
-        sync_log(&*disk, &directory.layout, &replay)?;
         let position = opening.catalog.manifest().position;
         let log = begin_log(&disk, &directory, &options, &replay, position)?;
         let found = Found::of(&directory, &replay, opening.replayed);
         let Opening { catalog, memtable, frozen, freezes, .. } = opening;
         let budget = Arc::new(Budget::new(&options));
-        frozen.iter().map(|memtable| memtable.bytes()).chain([memtable.bytes()]).for_each(|size| budget.charge(size));
+        let set_aside = directory.set_aside.iter().map(|file| file.memory());
+        let memtables = frozen.iter().map(|memtable| memtable.bytes()).chain([memtable.bytes()]);
+        set_aside.chain(memtables).for_each(|size| budget.charge(size));
         catalog.view.begin(frozen, memtable);
         let shared = Arc::new(Shared {
             layout: directory.layout,
@@ -126,10 +151,12 @@ impl Engine {
             budget,
             readable: AtomicU64::new(replay.next_lsn - 1),
             log_bytes: AtomicU64::new(log.bytes()),
+            set_aside: AtomicU64::new(0),
             troubles: Mutex::default(),
             options,
             disk,
         });
+        shared.note_set_aside(found.set_aside);
         Self::start(shared, log, (replay.next_lsn, freezes), found, directory.lock)
     }
 
@@ -172,10 +199,10 @@ impl Engine {
         self.shared.budget.on_room(waiter);
     }
 
-    /// Hands a batch to the `wal` thread. `done` hears `Ok` once the batch is durable and readable.
+    /// Hands a batch to the `wal` thread. `done` hears `Ok` once the batch is as durable as the options promise and readable.
     pub fn append(&self, batch: Batch, room: Room, done: Done) {
         let payload_crc = crc(&[batch.bytes()]);
-        let pending = Pending { batch, payload_crc, room, done };
+        let pending = Pending { batch, payload_crc, room, done, queued: Instant::now() };
         if let Err(mpsc::SendError(Command::Append(pending))) = self.commands.send(Command::Append(pending)) {
             (pending.done)(Err(AppendError::Closed));
         }
@@ -212,7 +239,12 @@ impl Engine {
         self.shared.catalog.view.get().segments.len()
     }
 
-    /// Bytes of memory taken by batches not yet in a segment, reservations included.
+    /// Batches that could not be sealed.
+    pub fn set_aside(&self) -> u64 {
+        self.shared.set_aside.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of memory taken by batches not in a segment, reservations included.
     pub fn memory(&self) -> usize {
         self.shared.budget.memory()
     }
@@ -300,6 +332,7 @@ impl<'a> Opening<'a> {
             epoch: directory.manifest.epoch,
             segments: Arc::new(directory.segments.clone()),
             unreadable: Arc::new(directory.unreadable.clone()),
+            set_aside: Arc::new(directory.set_aside.clone()),
             frozen: Vec::new(),
             active: Arc::default(),
         });
@@ -320,6 +353,14 @@ impl<'a> Opening<'a> {
         })
     }
 
+    /// Seals what was replayed where a hole may be a torn tail: to frames written from now on all before them is durable,
+    /// so the next start would take that hole for damage.
+    fn settle(&mut self, directory: &Directory, replay: &Replay) {
+        if replay.holes.iter().any(|hole| !hole.durable) && !self.memtable.is_empty() {
+            self.seal_full(directory);
+        }
+    }
+
     fn seal_full(&mut self, directory: &Directory) {
         let memtable = Arc::new(std::mem::take(&mut self.memtable));
         let freeze = self.freezes;
@@ -327,8 +368,7 @@ impl<'a> Opening<'a> {
         // Memtables are published in LSN order: behind one that waits, all wait. With segments that the manifest cannot
         // know of, nothing is written before they are understood.
         if self.frozen.is_empty() && directory.unnamed.orphans.is_empty() {
-            let frozen = Frozen { memtable: memtable.clone(), freeze, segment: self.catalog.new_segment() };
-            match self.seal(directory, frozen) {
+            match self.seal(directory, &memtable, freeze) {
                 Ok(()) => return,
                 Err(error) => tracing::error!(%error, "sealing while opening the store failed; it is tried again"),
             }
@@ -336,22 +376,15 @@ impl<'a> Opening<'a> {
         self.frozen.push(memtable);
     }
 
-    fn seal(&self, directory: &Directory, frozen: Frozen) -> Result<(), StorageError> {
+    fn seal(&self, directory: &Directory, memtable: &Arc<Memtable>, freeze: u64) -> Result<(), StorageError> {
         let into = (&directory.layout, self.options, &directory.manifest.store);
-        let segment = Arc::new(seal_one(&**self.disk, into, &frozen)?);
-        self.catalog.add_sealed(frozen.freeze, Sealed { memtable: frozen.memtable, segment });
-        self.catalog.publish_sealed(0).map(drop)
+        let mut laps = Laps::since(Instant::now());
+        let segment = seal_one(&**self.disk, into, self.catalog.new_segment(), &memtable.entries())?;
+        laps.end("seal_build");
+        let segments = vec![Arc::new(segment)];
+        self.catalog.add_sealed(freeze, Sealed { memtable: memtable.clone(), segments, set_aside: None, laps });
+        self.catalog.publish_sealed(0).map(Published::record)
     }
-}
-
-/// Makes durable what was found in the log. A kill may have left frames that the system has and the disk has not; they
-/// become readable now, and a power cut must not take back what was read.
-fn sync_log(disk: &dyn Disk, layout: &Layout, replay: &Replay) -> Result<(), StorageError> {
-    for file in &replay.closed {
-        let path = layout.log(file.id);
-        disk.open(&path).and_then(|file| file.sync()).map_err(StorageError::io(&path, "syncing"))?;
-    }
-    Ok(())
 }
 
 /// Begins the new log file, then sets free what the old ones no longer need to hold.
@@ -370,32 +403,4 @@ fn begin_log(
     log.adopt(&replay.empty).map_err(failed("reusing log files"))?;
     log.release(position).map_err(failed("reusing log files"))?;
     Ok(log)
-}
-
-/// A store that is open for reading only, while nobody writes to it.
-pub struct OpenStore {
-    pub directory: Directory,
-    pub found: Found,
-    pub snapshot: Snapshot,
-    /// Bytes of all log files.
-    pub log_bytes: u64,
-}
-
-impl OpenStore {
-    /// Opens a directory and changes nothing in it. What is only in the log is held in memory.
-    pub fn open(directory: &std::path::Path, disk: &dyn Disk) -> Result<Self, StorageError> {
-        let directory = recovery::open_for_reading(disk, Layout::new(directory))?;
-        let mut entries = Vec::new();
-        let replay =
-            recovery::read_log(disk, &directory.layout, &directory.manifest, &mut |entry| entries.push(entry))?;
-        let found = Found::of(&directory, &replay, entries.len() as u64);
-        let snapshot = Snapshot {
-            epoch: directory.manifest.epoch,
-            segments: Arc::new(directory.segments.clone()),
-            unreadable: Arc::new(directory.unreadable.clone()),
-            entries,
-        };
-        let log_bytes = replay.bytes;
-        Ok(Self { directory, found, snapshot, log_bytes })
-    }
 }

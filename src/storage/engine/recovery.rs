@@ -6,14 +6,14 @@ use crate::model::Batch;
 use crate::model::time::Nanos;
 use crate::storage::disk::{Disk, LockGuard, LockMode, Locked};
 use crate::storage::error::StorageError;
-use crate::storage::files::{LOCK, Layout};
-use crate::storage::manifest::copies::{self, Choice, read_copies};
-use crate::storage::manifest::{self, FileKind, Manifest};
+use crate::storage::files::{LOCK, Layout, log_id};
+use crate::storage::manifest::{self, FileKind, Found, LiveFile, Manifest};
 use crate::storage::memtable::Entry;
-use crate::storage::owner::Owners;
 use crate::storage::segment::Segment;
+use crate::storage::set_aside::{self, SetAside};
 use crate::storage::wal::Hole;
 use crate::storage::wal::replay::{Replay, Replayed, replay};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +27,23 @@ pub struct Directory {
     pub notes: Vec<String>,
     pub segments: Vec<Arc<Segment>>,
     pub unreadable: Vec<Unreadable>,
+    /// Batches that could not be sealed.
+    pub set_aside: Vec<Arc<SetAside>>,
     pub unnamed: Unnamed,
+}
+
+impl Directory {
+    fn new(
+        disk: &dyn Disk,
+        layout: Layout,
+        lock: Option<LockGuard>,
+        (manifest, notes): (Manifest, Vec<String>),
+        unnamed: Unnamed,
+    ) -> Self {
+        let (segments, mut unreadable) = open_segments(disk, &layout, &manifest);
+        let set_aside = read_set_aside(disk, &layout, &manifest, &mut unreadable);
+        Self { layout, lock, manifest, notes, segments, unreadable, set_aside, unnamed }
+    }
 }
 
 /// Makes a directory a store if it is none, and opens it for writing.
@@ -37,17 +53,16 @@ pub fn open_for_writing(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
     }
     disk.sync_dir(&layout.root).map_err(StorageError::io(&layout.root, "syncing"))?;
     let lock = take_lock(disk, &layout.root, LockMode::Exclusive)?;
-    let (mut manifest, mut notes) = match copies::choose(&read_copies(disk, &layout), &Owners::read(disk, &layout))? {
-        Choice::Manifest(manifest, notes) => (*manifest, notes),
-        Choice::Nothing if !has_files(disk, &layout) => (create(disk, &layout)?, Vec::new()),
-        Choice::Nothing => return Err(lost_manifest(&layout, "manifest.a and manifest.b are gone")),
-        Choice::Lost(why) => return Err(lost_manifest(&layout, &why)),
+    let (mut manifest, mut notes) = match manifest::load(disk, &layout)? {
+        Found::Manifest(manifest, notes) => (manifest, notes),
+        Found::Nothing if !has_files(disk, &layout) => (create(disk, &layout)?, Vec::new()),
+        Found::Nothing => return Err(lost_manifest(&layout, "manifest.a and manifest.b are gone")),
+        Found::Lost(why) => return Err(lost_manifest(&layout, &why)),
     };
     let mut unnamed = find_unnamed(disk, &layout, &mut manifest)?;
     unnamed.remove_given_up(disk)?;
     notes.append(&mut unnamed.notes);
-    let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock: Some(lock), manifest, notes, segments, unreadable, unnamed })
+    Ok(Directory::new(disk, layout, Some(lock), (manifest, notes), unnamed))
 }
 
 /// Opens a store that nobody writes to, changing nothing. A copy of a store may be without its lock.
@@ -58,14 +73,13 @@ pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         true => Some(take_lock(disk, &layout.root, LockMode::Shared)?),
         false => None,
     };
-    let (manifest, notes) = match copies::choose(&read_copies(disk, &layout), &Owners::read(disk, &layout))? {
-        Choice::Manifest(manifest, notes) => (*manifest, notes),
-        Choice::Nothing if !has_files(disk, &layout) => return Err(missing()),
-        Choice::Nothing => return Err(lost_manifest(&layout, "manifest.a and manifest.b are gone")),
-        Choice::Lost(why) => return Err(lost_manifest(&layout, &why)),
+    let (manifest, notes) = match manifest::load(disk, &layout)? {
+        Found::Manifest(manifest, notes) => (manifest, notes),
+        Found::Nothing if !has_files(disk, &layout) => return Err(missing()),
+        Found::Nothing => return Err(lost_manifest(&layout, "manifest.a and manifest.b are gone")),
+        Found::Lost(why) => return Err(lost_manifest(&layout, &why)),
     };
-    let (segments, unreadable) = open_segments(disk, &layout, &manifest);
-    Ok(Directory { layout, lock, manifest, notes, segments, unreadable, unnamed: Unnamed::default() })
+    Ok(Directory::new(disk, layout, lock, (manifest, notes), Unnamed::default()))
 }
 
 fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {
@@ -84,7 +98,8 @@ fn create(disk: &dyn Disk, layout: &Layout) -> Result<Manifest, StorageError> {
 }
 
 fn has_files(disk: &dyn Disk, layout: &Layout) -> bool {
-    [&layout.wal, &layout.segments].iter().any(|dir| disk.list(dir).is_ok_and(|names| !names.is_empty()))
+    let folders = [&layout.wal, &layout.segments, &layout.set_aside];
+    folders.iter().any(|dir| disk.list(dir).is_ok_and(|names| !names.is_empty()))
 }
 
 fn lost_manifest(layout: &Layout, why: &str) -> StorageError {
@@ -105,6 +120,32 @@ fn new_store_id() -> [u8; 16] {
     id
 }
 
+/// The files in a directory; none where it was never made.
+pub fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<String>, StorageError> {
+    match disk.list(dir) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        other => other.map_err(StorageError::io(dir, "listing")),
+    }
+}
+
+/// Loads what is set aside. A file of which not all can be read is named among the unreadable ones.
+fn read_set_aside(
+    disk: &dyn Disk,
+    layout: &Layout,
+    manifest: &Manifest,
+    unreadable: &mut Vec<Unreadable>,
+) -> Vec<Arc<SetAside>> {
+    let named = manifest.files.iter().filter(|file| file.kind == FileKind::SetAside);
+    let load = |file: &LiveFile| {
+        let (set_aside, damage) = set_aside::read(disk, layout, &manifest.store, file.id);
+        unreadable.extend(damage.map(|error| Unreadable { file: file.clone(), why: error.to_string() }));
+        Arc::new(set_aside)
+    };
+    let mut files: Vec<_> = named.map(load).collect();
+    files.sort_by_key(|set_aside| set_aside.file.lsns);
+    files
+}
+
 fn open_segments(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> (Vec<Arc<Segment>>, Vec<Unreadable>) {
     let (mut segments, mut unreadable) = (Vec::new(), Vec::new());
     for file in manifest.files.iter().filter(|file| matches!(file.kind, FileKind::Segment | FileKind::Remainder)) {
@@ -114,6 +155,16 @@ fn open_segments(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> (Vec<
         }
     }
     (segments, unreadable)
+}
+
+/// Makes durable what is in the log. A kill may have left frames that the system has and the disk has not: they become
+/// readable and are sealed now, and a power cut must take back neither what was read nor what a segment was made of.
+pub fn sync_log(disk: &dyn Disk, layout: &Layout) -> Result<(), StorageError> {
+    for name in list(disk, &layout.wal)?.iter().filter(|name| log_id(name).is_some()) {
+        let path = layout.wal.join(name);
+        disk.open(&path).and_then(|file| file.sync()).map_err(StorageError::io(&path, "syncing"))?;
+    }
+    Ok(())
 }
 
 /// The batches of the log, given to `sink` in LSN order, and what the log is like.

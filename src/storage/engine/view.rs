@@ -1,8 +1,10 @@
 //! What readers see: segments, frozen memtables and the active one, swapped as a whole.
 
+use super::catalog::Sealed;
 use crate::storage::manifest::LiveFile;
 use crate::storage::memtable::{Entry, Memtable};
 use crate::storage::segment::Segment;
+use crate::storage::set_aside::SetAside;
 use std::sync::{Arc, RwLock};
 
 /// A live file that cannot be read, and why. It stays named by the manifest.
@@ -18,6 +20,8 @@ pub struct View {
     pub epoch: u64,
     pub segments: Arc<Vec<Arc<Segment>>>,
     pub unreadable: Arc<Vec<Unreadable>>,
+    /// In LSN order. Their rows are older than those of any memtable.
+    pub set_aside: Arc<Vec<Arc<SetAside>>>,
     /// Oldest first.
     pub frozen: Vec<Arc<Memtable>>,
     pub active: Arc<Memtable>,
@@ -29,7 +33,8 @@ pub struct Snapshot {
     pub epoch: u64,
     pub segments: Arc<Vec<Arc<Segment>>>,
     pub unreadable: Arc<Vec<Unreadable>>,
-    /// Everything not yet in a segment, in LSN order.
+    pub set_aside: Arc<Vec<Arc<SetAside>>>,
+    /// Everything not in a segment, in LSN order: first what is set aside.
     pub(in crate::storage) entries: Vec<Entry>,
 }
 
@@ -40,10 +45,16 @@ impl Snapshot {
         sealed.max(self.entries.last().map(|entry| entry.lsn))
     }
 
-    /// Spans not yet in a segment.
+    /// Spans in memory and in the log only.
     pub fn memtable_spans(&self) -> u64 {
-        self.entries.iter().map(|entry| entry.batch.spans().len() as u64).sum()
+        let set_aside = self.set_aside.iter().map(|file| file.batches() as usize).sum();
+        self.entries.iter().skip(set_aside).map(|entry| entry.batch.spans().len() as u64).sum()
     }
+}
+
+/// The entries of set-aside files and then of memtables.
+pub fn entries(set_aside: &[Arc<SetAside>], memtables: impl IntoIterator<Item = Entry>) -> Vec<Entry> {
+    set_aside.iter().flat_map(|file| file.entries.iter().cloned()).chain(memtables).collect()
 }
 
 /// The current view. Writers change it as a whole under its lock; readers clone it and go.
@@ -69,9 +80,9 @@ impl CurrentView {
     }
 
     pub fn snapshot(&self) -> Snapshot {
-        let View { epoch, segments, unreadable, frozen, active } = self.get();
-        let entries = frozen.iter().chain([&active]).flat_map(|memtable| memtable.entries()).collect();
-        Snapshot { epoch, segments, unreadable, entries }
+        let View { epoch, segments, unreadable, set_aside, frozen, active } = self.get();
+        let entries = entries(&set_aside, frozen.iter().chain([&active]).flat_map(|memtable| memtable.entries()));
+        Snapshot { epoch, segments, unreadable, set_aside, entries }
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut View) -> T) -> T {
@@ -90,11 +101,12 @@ impl CurrentView {
         })
     }
 
-    /// Puts a segment in the place of the memtable it was made from.
-    pub fn publish(&self, sealed: &Arc<Memtable>, segment: Arc<Segment>, epoch: u64) {
+    /// Puts what was made of a memtable in its place.
+    pub fn publish(&self, sealed: Sealed, epoch: u64) {
         self.change(|view| {
-            view.frozen.retain(|memtable| !Arc::ptr_eq(memtable, sealed));
-            Arc::make_mut(&mut view.segments).push(segment);
+            view.frozen.retain(|memtable| !Arc::ptr_eq(memtable, &sealed.memtable));
+            Arc::make_mut(&mut view.segments).extend(sealed.segments);
+            Arc::make_mut(&mut view.set_aside).extend(sealed.set_aside);
             view.epoch = epoch;
         });
     }
@@ -106,6 +118,7 @@ impl CurrentView {
             let gone = segments.extract_if(.., |segment| ids.contains(&segment.footer().id)).collect();
             segments.extend_from_slice(new);
             Arc::make_mut(&mut view.unreadable).retain(|file| !ids.contains(&file.file.id));
+            Arc::make_mut(&mut view.set_aside).retain(|set_aside| !ids.contains(&set_aside.file.id));
             view.epoch = epoch;
             gone
         })

@@ -1,19 +1,21 @@
-//! The `wal` thread: it alone assigns LSNs, writes frames, syncs, inserts the synced group into the memtable in LSN
-//! order, makes it readable, then wakes the callers.
+//! The `wal` thread: it alone assigns LSNs, writes frames, syncs, inserts the group into the memtable in LSN order, makes it
+//! readable, then wakes the callers. Under `durability: buffered` it syncs later, but always before a memtable is handed
+//! over: no segment holds a row that the log may lose.
 
 use super::sealing::{Frozen, Sealers};
+use super::waiting::Waiting;
 use super::{Done, Room, Shared};
 use crate::model::Batch;
 use crate::storage::error::AppendError;
 use crate::storage::memtable::{Entry, Memtable};
-use crate::storage::wal::log::CommitTimes;
+use crate::storage::options::Durability;
 use crate::storage::wal::{Frame, FrameKind, Log, LogError};
-use crate::telemetry::{self, names};
+use crate::telemetry::{self, Laps, names};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Most payload bytes that one sync makes durable: beyond this a longer group only makes the first waiters wait longer.
 const GROUP_BYTES: u64 = 16 << 20;
@@ -40,6 +42,8 @@ pub struct Pending {
     pub payload_crc: u32,
     pub room: Room,
     pub done: Done,
+    /// When it was handed over.
+    pub queued: Instant,
 }
 
 pub struct WalThread {
@@ -48,8 +52,9 @@ pub struct WalThread {
     sealers: Option<Sealers>,
     inbox: mpsc::Receiver<Command>,
     next_lsn: u64,
-    durable: u64,
     queue: VecDeque<Pending>,
+    /// Senders that hear `Ok` when their rows are in a segment.
+    waiting: Waiting,
     flushes: Vec<(u64, mpsc::Sender<Result<(), String>>)>,
     /// Memtables handed over and not yet published.
     sealing: usize,
@@ -79,8 +84,8 @@ impl WalThread {
             sealers: Some(sealers),
             inbox,
             next_lsn,
-            durable: next_lsn - 1,
             queue: VecDeque::new(),
+            waiting: Waiting::default(),
             flushes: Vec::new(),
             sealing: 0,
             next_freeze,
@@ -92,24 +97,25 @@ impl WalThread {
     }
 
     fn hand_over(&mut self, memtable: Arc<Memtable>) {
-        let (freeze, segment) = (self.next_freeze, self.shared.catalog.new_segment());
+        let ahead_of_log = self.log.unsynced_since().is_some();
+        let frozen = Frozen { memtable, freeze: self.next_freeze, ahead_of_log, laps: Laps::since(Instant::now()) };
         self.next_freeze += 1;
         self.sealing += 1;
         if let Some(sealers) = &self.sealers {
-            sealers.seal(Frozen { memtable, freeze, segment });
+            sealers.seal(frozen);
         }
     }
 
     pub fn run(mut self) {
         while !self.stopping {
-            match self.inbox.recv_timeout(self.until_freeze()) {
+            match self.inbox.recv_timeout(self.until_due()) {
                 Ok(command) => self.take(command),
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
                 Err(mpsc::RecvTimeoutError::Disconnected) => break,
             }
             self.gather();
             self.commit_queue();
-            self.freeze_if_due();
+            self.do_what_is_due();
         }
         self.finish();
     }
@@ -133,11 +139,15 @@ impl WalThread {
             Command::Flush(done) => {
                 self.commit_queue();
                 self.freeze();
-                self.flushes.push((self.durable, done));
+                self.flushes.push((self.shared.readable.load(Ordering::Relaxed), done));
                 self.answer_flushes(0);
             }
             Command::Sealed { position, memtables } => self.sealed(position, memtables),
-            Command::SealFailed(why) => self.flushes.drain(..).for_each(|(_, done)| drop(done.send(Err(why.clone())))),
+            Command::SealFailed(why) => {
+                self.flushes.drain(..).for_each(|(_, done)| drop(done.send(Err(why.clone()))));
+                let gone = self.waiting.give_up();
+                self.note_not_sealed(gone);
+            }
             Command::Stop => self.stopping = true,
         }
     }
@@ -150,6 +160,12 @@ impl WalThread {
         }
         self.publish_log_room();
         self.answer_flushes(position);
+        self.waiting.answer(position);
+    }
+
+    fn note_not_sealed(&self, senders: u64) {
+        let exporter = self.shared.name();
+        metrics::counter!(names::STORE_NOT_SEALED.name, "exporter" => exporter).increment(senders);
     }
 
     /// Answers those whose rows are all below `position`, or all if nothing is being sealed.
@@ -180,13 +196,33 @@ impl WalThread {
             } else if self.log.fits(first_size) {
                 self.commit_group();
             } else {
-                let begun = self.log.rotate(first_size, self.next_lsn);
-                self.note_rotation(&begun);
-                if let Err(error) = begun {
-                    self.refuse_first("log_full", AppendError::Full(error.to_string()));
-                    self.relieve();
+                // A failed sync has begun a new file, or has broken the log: look again.
+                self.sync();
+                if self.broken.is_none() && !self.log.fits(first_size) {
+                    self.rotate(first_size);
                 }
             }
+        }
+    }
+
+    fn rotate(&mut self, first_size: u64) {
+        let begun = self.log.rotate(first_size, self.next_lsn);
+        self.note_rotation(&begun);
+        if let Err(error) = begun {
+            self.refuse_first("log_full", AppendError::Full(error.to_string()));
+            self.relieve();
+        }
+    }
+
+    /// Makes durable what was answered. Where that fails the log has written it again elsewhere, or is broken.
+    fn sync(&mut self) {
+        if self.broken.is_some() || self.log.unsynced_since().is_none() {
+            return;
+        }
+        let began = Instant::now();
+        match self.log.sync() {
+            Ok(()) => telemetry::record("buffered_sync", began.elapsed()),
+            Err(error) => drop(self.note_failure(&error)),
         }
     }
 
@@ -229,11 +265,22 @@ impl WalThread {
             frames.push(self.frame(pending, frames.len() as u64));
             group.extend(self.queue.pop_front());
         }
-        let outcome = self.log.commit(&frames);
+        let mut laps = Laps::since(group.first().map_or_else(Instant::now, |pending| pending.queued));
+        laps.end("append_queue");
+        let outcome = match self.shared.options.durability {
+            Durability::Buffered { .. } => self.log.write(&frames),
+            Durability::Wal | Durability::Sealed { .. } => self.log.commit(&frames),
+        };
         // LSNs are used up even where the commit failed: a frame that was refused must not share one with a later one.
         self.next_lsn += frames.len() as u64;
         match outcome {
-            Ok(times) => self.committed(group, &frames, times),
+            Ok(times) => {
+                laps.end_at("append_write", times.written);
+                if let Some(synced) = times.synced {
+                    laps.end_at("append_sync", synced);
+                }
+                self.committed(group, &frames, laps);
+            }
             Err(error) => self.failed(group, error),
         }
     }
@@ -244,50 +291,43 @@ impl WalThread {
             kind: FrameKind::Batch,
             lsn: self.next_lsn + index,
             received: self.shared.clock.now(),
-            durable: self.durable,
+            durable: self.log.durable(),
             payload_len: payload.len() as u32,
             payload_crc: pending.payload_crc,
         };
         (frame, payload)
     }
 
-    fn committed(&mut self, group: Vec<Pending>, frames: &[(Frame, Bytes)], times: CommitTimes) {
+    fn committed(&mut self, group: Vec<Pending>, frames: &[(Frame, Bytes)], mut laps: Laps) {
         let entries = group.iter().zip(frames).map(|(pending, (frame, _))| Entry {
             lsn: frame.lsn,
             received: frame.received,
             batch: pending.batch.clone(),
         });
         self.shared.catalog.view.active().extend(entries);
-        self.durable = self.next_lsn - 1;
-        self.shared.readable.store(self.durable, Ordering::Release);
-        self.record(group.len() as u64, times);
+        self.shared.readable.store(self.next_lsn - 1, Ordering::Release);
+        laps.end("append_insert");
+        self.count(group.len() as u64);
         self.publish_log_room();
-        for Pending { batch, room, done, .. } in group {
+        for (Pending { batch, room, done, .. }, (frame, _)) in group.into_iter().zip(frames) {
             room.keep(&batch);
-            done(Ok(()));
+            match self.shared.options.durability {
+                Durability::Sealed { .. } => self.waiting.add(frame.lsn, Instant::now(), done),
+                Durability::Wal | Durability::Buffered { .. } => done(Ok(())),
+            }
         }
+        laps.end("append_answer");
+        laps.whole("append");
         self.freeze_if_full();
     }
 
-    fn record(&self, batches: u64, times: CommitTimes) {
-        telemetry::record("wal_append", times.write);
-        telemetry::record("wal_sync", times.sync);
+    fn count(&self, batches: u64) {
         metrics::counter!(names::STORE_COMMITS.name, "exporter" => self.shared.name()).increment(1);
         metrics::counter!(names::STORE_BATCHES.name, "exporter" => self.shared.name()).increment(batches);
     }
 
     fn failed(&mut self, group: Vec<Pending>, error: LogError) {
-        tracing::error!(%error, "a commit failed");
-        let text = error.to_string();
-        let answer = match error {
-            LogError::Broken { .. } => {
-                let why = format!("{text}; the store takes nothing more until it is started again");
-                self.shared.set_trouble("wal", Some(why.clone()));
-                self.broken = Some(why);
-                AppendError::Unknown(text)
-            }
-            _ => AppendError::Full(text),
-        };
+        let answer = self.note_failure(&error);
         let exporter = self.shared.name();
         let refused = group.len() as u64;
         metrics::counter!(names::STORE_REFUSED.name, "exporter" => exporter, "reason" => "log_failed")
@@ -299,6 +339,17 @@ impl WalThread {
         }
     }
 
+    /// Says that the log failed; gives what is to be said to those whose batches were tried.
+    fn note_failure(&mut self, error: &LogError) -> AppendError {
+        tracing::error!(%error, "writing the log failed; a new log file has what was answered, or nothing more is taken");
+        let text = error.to_string();
+        let LogError::Broken { .. } = error else { return AppendError::Full(text) };
+        let why = format!("{text}; the store takes nothing more until it is started again");
+        self.shared.set_trouble("wal", Some(why.clone()));
+        self.broken = Some(why);
+        AppendError::Unknown(text)
+    }
+
     fn relieve(&mut self) {
         if self.sealing == 0 {
             self.freeze();
@@ -306,6 +357,7 @@ impl WalThread {
     }
 
     fn freeze(&mut self) {
+        self.sync();
         if let Some(memtable) = self.shared.catalog.view.freeze() {
             self.hand_over(memtable);
         }
@@ -320,10 +372,46 @@ impl WalThread {
         }
     }
 
-    fn freeze_if_due(&mut self) {
-        if self.until_freeze().is_zero() {
+    /// What is done because time has passed, or because senders wait for it.
+    fn do_what_is_due(&mut self) {
+        if self.until_freeze().is_zero() || self.is_waited_for() {
             self.freeze();
         }
+        match self.shared.options.durability {
+            Durability::Buffered { .. } if self.until_sync().is_some_and(|rest| rest.is_zero()) => self.sync(),
+            Durability::Sealed { timeout } => {
+                let gone = self.waiting.time_out(timeout);
+                self.note_not_sealed(gone);
+            }
+            Durability::Buffered { .. } | Durability::Wal => {}
+        }
+        if self.broken.is_some() {
+            // What the log can no longer be trusted with is in a segment as soon as can be.
+            self.freeze();
+        }
+    }
+
+    /// Whether senders wait for rows to be sealed and a seal thread is free for them. With all of them at work a freeze
+    /// would only make a smaller segment: the batches that come in meanwhile share the next one.
+    fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty() && self.sealing < self.shared.options.seal.workers
+    }
+
+    /// How long until something is to be done unasked.
+    fn until_due(&self) -> Duration {
+        let due = match self.shared.options.durability {
+            Durability::Wal => None,
+            Durability::Buffered { .. } => self.until_sync(),
+            Durability::Sealed { timeout } => self.waiting.until_timeout(timeout),
+        };
+        due.map_or(self.until_freeze(), |due| due.min(self.until_freeze()))
+    }
+
+    /// How long what was answered may still stay unsynced; `None` where there is nothing, or no way any more.
+    fn until_sync(&self) -> Option<Duration> {
+        let Durability::Buffered { sync } = self.shared.options.durability else { return None };
+        let since = self.log.unsynced_since().filter(|_| self.broken.is_none())?;
+        Some(sync.saturating_sub(since.elapsed()))
     }
 
     /// How long the active memtable may still stay unsealed.
@@ -344,6 +432,8 @@ impl WalThread {
         while let Ok(command) = self.inbox.try_recv() {
             self.take(command);
         }
+        let gone = self.waiting.give_up();
+        self.note_not_sealed(gone);
         if self.broken.is_none()
             && let Err(error) = self.log.close(self.shared.clock.now())
         {

@@ -20,11 +20,11 @@ pub enum Copy {
 
 /// Which manifest counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Choice {
+pub enum Found {
     /// There is no copy.
     Nothing,
     /// A sentence for each copy that does not count and should.
-    Manifest(Box<Manifest>, Vec<String>),
+    Manifest(Manifest, Vec<String>),
     /// There are copies and none can be used: why.
     Lost(String),
 }
@@ -47,7 +47,7 @@ pub fn read_copies(disk: &dyn Disk, layout: &Layout) -> [(PathBuf, Copy); 2] {
 /// The newest copy that can be read and that is of the store whose files lie beside it.
 ///
 /// Errors: a copy was written by another version.
-pub fn choose(copies: &[(PathBuf, Copy)], owners: &Owners) -> Result<Choice, StorageError> {
+pub fn choose(copies: &[(PathBuf, Copy)], owners: &Owners) -> Result<Found, StorageError> {
     let mut best: Option<&Manifest> = None;
     let mut notes = Vec::new();
     for (path, copy) in copies {
@@ -67,11 +67,16 @@ pub fn choose(copies: &[(PathBuf, Copy)], owners: &Owners) -> Result<Choice, Sto
         Some(manifest) => {
             let used = "; the other copy of the manifest is used, and the next seal writes both";
             notes.iter_mut().for_each(|note| note.push_str(used));
-            Choice::Manifest(Box::new(manifest.clone()), notes)
+            Found::Manifest(manifest.clone(), notes)
         }
-        None if copies.iter().all(|(_, copy)| *copy == Copy::Gone) => Choice::Nothing,
-        None => Choice::Lost(notes.join(", ")),
+        None if copies.iter().all(|(_, copy)| *copy == Copy::Gone) => Found::Nothing,
+        None => Found::Lost(notes.join(", ")),
     })
+}
+
+/// The manifest of a directory.
+pub fn load(disk: &dyn Disk, layout: &Layout) -> Result<Found, StorageError> {
+    choose(&read_copies(disk, layout), &Owners::read(disk, layout))
 }
 
 /// Writes both copies. With the first one durable the new state holds; an error before that leaves the old one.
@@ -98,9 +103,9 @@ mod tests {
     fn chosen(a: Copy, b: Copy) -> Result<(u64, usize), String> {
         let owners = [OURS].into_iter().collect();
         match choose(&[("a".into(), a), ("b".into(), b)], &owners) {
-            Ok(Choice::Manifest(manifest, notes)) => Ok((manifest.epoch, notes.len())),
-            Ok(Choice::Lost(why)) => Err(why),
-            Ok(Choice::Nothing) => Err("nothing".into()),
+            Ok(Found::Manifest(manifest, notes)) => Ok((manifest.epoch, notes.len())),
+            Ok(Found::Lost(why)) => Err(why),
+            Ok(Found::Nothing) => Err("nothing".into()),
             Err(error) => Err(error.to_string()),
         }
     }

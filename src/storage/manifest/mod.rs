@@ -5,7 +5,7 @@
 
 pub mod copies;
 
-pub use copies::store;
+pub use copies::{Found, load, store};
 
 use super::codec::{Decoder, Malformed, crc, put_prefixed};
 use crate::model::time::Nanos;

@@ -12,6 +12,9 @@ pub struct Summary {
     pub unjudged_segments: u64,
     /// Deliveries not yet in a segment, duplicates included.
     pub memtable_spans: u64,
+    /// Deliveries that cannot be in a segment, and the bytes of their files.
+    pub set_aside_spans: u64,
+    pub set_aside_bytes: u64,
     pub spans: u64,
     pub traces: u64,
     /// Bytes of the segments' files.
@@ -28,6 +31,8 @@ pub fn summarize(snapshot: &Snapshot) -> Summary {
         segments: snapshot.segments.len() as u64,
         unjudged_segments: snapshot.segments.iter().filter(|segment| segment.footer().unjudged > 0).count() as u64,
         memtable_spans: snapshot.memtable_spans(),
+        set_aside_spans: snapshot.set_aside.iter().map(|set_aside| set_aside.file.rows).sum(),
+        set_aside_bytes: snapshot.set_aside.iter().map(|set_aside| set_aside.file.bytes).sum(),
         segment_bytes: snapshot.segments.iter().map(|segment| segment.size()).sum(),
         ..Summary::default()
     };

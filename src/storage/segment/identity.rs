@@ -3,14 +3,8 @@
 use super::{HEADER_SIZE, MAGIC, VERSION};
 use crate::storage::codec::{Decoder, Malformed, crc};
 use crate::storage::disk::Disk;
+use crate::storage::owner::Identity;
 use std::path::Path;
-
-/// The segment's id and its store's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Identity {
-    pub id: u64,
-    pub store: [u8; 16],
-}
 
 /// Reads the header of a file; `None` where it is damaged, of another version, or no segment's.
 pub fn identify(disk: &dyn Disk, path: &Path) -> Option<Identity> {
@@ -24,5 +18,5 @@ fn decode(header: &[u8]) -> Result<Option<Identity>, Malformed> {
     let known = fields.array()? == MAGIC && fields.u32()? == VERSION;
     let (id, store) = (fields.u64()?, fields.array()?);
     let covered = header.get(..fields.position()).unwrap_or_default();
-    Ok((known && fields.u32()? == crc(&[covered])).then_some(Identity { id, store }))
+    Ok((known && fields.u32()? == crc(&[covered])).then_some(Identity { store, id }))
 }

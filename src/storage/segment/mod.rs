@@ -22,7 +22,7 @@ pub use block::{Block, RunRow};
 pub use directory::DirectoryEntry;
 pub use facts::{Facts, Mark};
 pub use footer::{Footer, Section, SectionKind};
-pub use identity::{Identity, identify};
+pub use identity::identify;
 pub use reader::Segment;
 pub use table::{ContentHash, TableBuilder};
 pub use writer::SegmentWriter;

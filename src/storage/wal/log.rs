@@ -3,6 +3,7 @@
 
 use super::frame::{FRAME_HEADER, Frame, FrameKind, Seed};
 use super::header::{COPY_AT, FileHeader, HEADER_PAGE, Previous};
+use super::spares::Spares;
 use crate::storage::aside::Aside;
 use crate::storage::disk::{Disk, DiskFile, write_all_at};
 use crate::storage::files::Layout;
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use thiserror::Error;
 
 const PADDING: [u8; 8] = [0; 8];
@@ -25,7 +26,8 @@ pub enum LogError {
     /// No new file could be made. Nothing was written; the file in use is as it was, though it may take nothing more.
     #[error("cannot make a log file: {0}")]
     NoFile(io::Error),
-    /// Writing or syncing failed; a new file says where the old one ends. What was tried will not come back.
+    /// Writing or syncing failed; a new file says where the old one ends. What was tried will not come back, and what
+    /// had been answered and was not synced is in the new file.
     #[error("writing the log failed: {0}")]
     Poisoned(io::Error),
     /// Writing or syncing failed, and no new file could say so: whether the frames come back is not known.
@@ -33,11 +35,12 @@ pub enum LogError {
     Broken { cause: io::Error, error: io::Error },
 }
 
-/// How long the last commit took.
-#[derive(Debug, Clone, Copy, Default)]
+/// When the parts of a commit ended.
+#[derive(Debug, Clone, Copy)]
 pub struct CommitTimes {
-    pub write: Duration,
-    pub sync: Duration,
+    pub written: Instant,
+    /// `None` where nothing was synced.
+    pub synced: Option<Instant>,
 }
 
 /// The writing side of a store's log. One thread owns it.
@@ -49,11 +52,14 @@ pub struct Log {
     current: Current,
     /// Closed files that may hold rows not yet in a segment, oldest first.
     closed: VecDeque<Closed>,
-    /// Files nothing lives in: id in the name, size.
-    spares: Vec<Closed>,
-    /// Some spare's new name is not durable yet.
-    unsettled: bool,
+    spares: Spares,
     next_id: u64,
+    /// Frames of the current file that were answered and are not synced, oldest first. Their payloads are the memtable's.
+    unsynced: Vec<(Frame, Bytes)>,
+    /// When the oldest of them was written.
+    unsynced_since: Option<Instant>,
+    /// The highest LSN that was synced.
+    durable: u64,
 }
 
 struct Current {
@@ -61,11 +67,19 @@ struct Current {
     id: u64,
     seed: Seed,
     size: u64,
-    /// Where the next frame goes; all before it is durable.
-    end: u64,
-    last_lsn: u64,
+    /// Behind the last frame: where the next one goes.
+    written: Mark,
+    /// Behind the last frame that was synced.
+    synced: Mark,
     /// A successor may have a name and say where this file ends: nothing is written behind that any more.
     succeeded: bool,
+}
+
+/// An offset in a file, and the LSN of the frame before it.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    end: u64,
+    lsn: u64,
 }
 
 /// A log file that is not written to.
@@ -99,21 +113,24 @@ impl Log {
     ) -> io::Result<Self> {
         let seed = Seed::new(&store, 0);
         let file = Arc::new(Nowhere);
-        let nowhere = Current { file, id: 0, seed, size: 0, end: 0, last_lsn: 0, succeeded: false };
+        let begin = Mark { end: 0, lsn: 0 };
+        let nowhere = Current { file, id: 0, seed, size: 0, written: begin, synced: begin, succeeded: false };
         let closed = found.closed.into();
         let mut log = Self {
+            spares: Spares::new(disk.clone(), layout.clone(), found.spares),
             disk,
             layout,
             options,
             store,
             current: nowhere,
             closed,
-            spares: found.spares,
-            unsettled: false,
             next_id: found.next_id,
+            unsynced: Vec::new(),
+            unsynced_since: None,
+            durable: found.next_lsn.saturating_sub(1),
         };
         let size = log.options.file_size;
-        log.current = log.new_file(size, found.next_lsn, found.previous)?;
+        log.current = log.new_file(size, found.next_lsn, found.previous, &[])?;
         Ok(log)
     }
 
@@ -129,7 +146,7 @@ impl Log {
 
     /// Bytes of all log files, spares included.
     pub fn bytes(&self) -> u64 {
-        self.in_use() + self.spares.iter().map(|file| file.size).sum::<u64>()
+        self.in_use() + self.spares.bytes()
     }
 
     fn in_use(&self) -> u64 {
@@ -139,7 +156,7 @@ impl Log {
     /// Bytes of frames that can still be written before the log is full.
     pub fn room(&self) -> u64 {
         let files = self.options.max_size.saturating_sub(self.in_use()) / self.options.file_size;
-        let here = if self.current.succeeded { 0 } else { self.current.size - self.current.end };
+        let here = if self.current.succeeded { 0 } else { self.current.size - self.current.written.end };
         here + files * (self.options.file_size - HEADER_PAGE)
     }
 
@@ -149,73 +166,149 @@ impl Log {
 
     /// Whether a frame of this size fits into the current file.
     pub fn fits(&self, frame_size: u64) -> bool {
-        !self.current.succeeded && self.current.end + frame_size <= self.current.size
+        !self.current.succeeded && self.current.written.end + frame_size <= self.current.size
     }
 
-    /// Closes the current file and begins one in which a frame of `frame_size` fits.
+    /// The highest LSN known to be synced.
+    pub fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    /// When the oldest frame was written that is answered and not synced.
+    pub fn unsynced_since(&self) -> Option<Instant> {
+        self.unsynced_since
+    }
+
+    /// Closes the current file, synced, and begins one in which a frame of `frame_size` fits.
     pub fn rotate(&mut self, frame_size: u64, first_lsn: u64) -> Result<(), LogError> {
+        self.sync()?;
         let size = self.options.file_size.max((HEADER_PAGE + frame_size).next_multiple_of(COPY_AT as u64));
         if self.in_use() + size > self.options.max_size {
             return Err(LogError::Full);
         }
-        self.begin_file(size, first_lsn).map_err(LogError::NoFile)
+        self.begin_file(size, first_lsn, &[]).map_err(LogError::NoFile)
     }
 
     /// Writes frames that fit (see [`Log::fits`]) and makes them durable, all or none.
     pub fn commit(&mut self, frames: &[(Frame, Bytes)]) -> Result<CommitTimes, LogError> {
-        let started = Instant::now();
-        let headers: Vec<_> = frames.iter().map(|(frame, _)| frame.encode(self.current.seed)).collect();
-        let mut parts = Vec::with_capacity(frames.len() * 3);
-        for (header, (frame, payload)) in headers.iter().zip(frames) {
-            parts.push(IoSlice::new(header));
-            parts.push(IoSlice::new(payload));
-            let padding = frame.size() as usize - FRAME_HEADER - payload.len();
-            parts.push(IoSlice::new(PADDING.get(..padding).unwrap_or_default()));
-        }
-        let written = write_all_at(&*self.current.file, &mut parts, self.current.end);
-        let write = started.elapsed();
-        let synced = written.and_then(|()| self.current.file.sync());
-        if let Err(cause) = synced {
-            return Err(self.poison(cause, frames));
-        }
-        self.current.end += frames.iter().map(|(frame, _)| frame.size()).sum::<u64>();
-        self.current.last_lsn = frames.last().map_or(self.current.last_lsn, |(frame, _)| frame.lsn);
-        Ok(CommitTimes { write, sync: started.elapsed() - write })
+        self.put(frames)?;
+        let written = Instant::now();
+        self.sync_file().map_err(|cause| self.poison(cause, frames))?;
+        Ok(CommitTimes { written, synced: Some(Instant::now()) })
     }
 
-    /// Never writes to the current file again: what a failed write or sync left in it is not known. The next file's
-    /// header records where the good part ends, so that nothing that was refused comes back.
-    fn poison(&mut self, cause: io::Error, frames: &[(Frame, Bytes)]) -> LogError {
-        let next_lsn = frames.last().map_or(self.current.last_lsn, |(frame, _)| frame.lsn) + 1;
-        match self.begin_file(self.options.file_size, next_lsn) {
-            Ok(()) => LogError::Poisoned(cause),
-            Err(error) => LogError::Broken { cause, error },
+    /// Writes frames that fit, all or none. They survive a kill, but a power cut only after the next [`Log::sync`]. The
+    /// caller may answer for them: where that sync fails they are written again elsewhere.
+    pub fn write(&mut self, frames: &[(Frame, Bytes)]) -> Result<CommitTimes, LogError> {
+        self.put(frames)?;
+        let written = Instant::now();
+        self.unsynced.extend_from_slice(frames);
+        self.unsynced_since.get_or_insert(written);
+        Ok(CommitTimes { written, synced: None })
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// Errors: [`LogError::Poisoned`]: all of it is durable in a new file; [`LogError::Broken`]: it may not be.
+    pub fn sync(&mut self) -> Result<(), LogError> {
+        match self.unsynced.is_empty() {
+            true => Ok(()),
+            false => self.sync_file().map_err(|cause| self.poison(cause, &[])),
         }
     }
 
-    fn begin_file(&mut self, size: u64, first_lsn: u64) -> io::Result<()> {
-        let Current { id, end, last_lsn, .. } = self.current;
-        let previous = Some(Previous { id, end, last_lsn });
-        let new = self.new_file(size, first_lsn, previous)?;
-        let old = std::mem::replace(&mut self.current, new);
-        self.closed.push_back(Closed { id: old.id, size: old.size, last_lsn: old.last_lsn, damaged: false });
+    fn put(&mut self, frames: &[(Frame, Bytes)]) -> Result<(), LogError> {
+        let Current { file, seed, written, .. } = &self.current;
+        let after = put_frames(&**file, *seed, *written, frames).map_err(|cause| self.poison(cause, frames))?;
+        self.current.written = after;
         Ok(())
     }
 
-    /// Prepares a file under a spare's name, then gives it its own: header, sync, rename, directory.
-    fn new_file(&mut self, size: u64, first_lsn: u64, previous: Option<Previous>) -> io::Result<Current> {
-        let id = self.next_id;
-        let (spare, file) = self.take_spare(size, id)?;
-        let header = FileHeader { store: self.store, id, size, first_lsn, previous };
-        if let Err(error) = self.name_file(spare, &*file, &header) {
-            // Where it has its new name already, the next attempt takes that name from it.
-            self.spares.push(Closed { id: spare, size, last_lsn: 0, damaged: false });
-            return Err(error);
+    fn sync_file(&mut self) -> io::Result<()> {
+        self.current.file.sync()?;
+        self.current.synced = self.current.written;
+        self.note_synced(self.current.synced.lsn);
+        Ok(())
+    }
+
+    fn note_synced(&mut self, lsn: u64) {
+        self.durable = self.durable.max(lsn);
+        self.unsynced.clear();
+        self.unsynced_since = None;
+    }
+
+    /// Never writes to the current file again: what a failed write or sync left in it is not known. The next file takes
+    /// over what was answered and not synced; its header records where the good part ends, so that nothing that was
+    /// refused comes back.
+    fn poison(&mut self, cause: io::Error, tried: &[(Frame, Bytes)]) -> LogError {
+        let carried = std::mem::take(&mut self.unsynced);
+        let last_tried = tried.last().map_or(self.current.written.lsn, |(frame, _)| frame.lsn);
+        let first_lsn = carried.first().map_or(last_tried + 1, |(frame, _)| frame.lsn);
+        let size = HEADER_PAGE + carried.iter().map(|(frame, _)| frame.size()).sum::<u64>();
+        let size = self.options.file_size.max(size.next_multiple_of(COPY_AT as u64));
+        match self.begin_file(size, first_lsn, &carried) {
+            Ok(()) => {
+                self.note_synced(carried.last().map_or(0, |(frame, _)| frame.lsn));
+                LogError::Poisoned(cause)
+            }
+            Err(error) => {
+                self.unsynced = carried;
+                LogError::Broken { cause, error }
+            }
         }
-        self.next_id += 1;
+    }
+
+    /// Puts a new file in the place of the current one, which ends where it was last synced.
+    fn begin_file(&mut self, size: u64, first_lsn: u64, carried: &[(Frame, Bytes)]) -> io::Result<()> {
+        let Current { id, synced: Mark { end, lsn }, .. } = self.current;
+        let new = self.new_file(size, first_lsn, Some(Previous { id, end, last_lsn: lsn }), carried)?;
+        let old = std::mem::replace(&mut self.current, new);
+        self.closed.push_back(Closed { id: old.id, size: old.size, last_lsn: lsn, damaged: false });
+        Ok(())
+    }
+
+    /// Prepares a file under a spare's name: the frames it is to begin with, then its header; then gives it its own name.
+    fn new_file(
+        &mut self,
+        size: u64,
+        first_lsn: u64,
+        previous: Option<Previous>,
+        carried: &[(Frame, Bytes)],
+    ) -> io::Result<Current> {
+        let id = self.next_id;
+        let (spare, file) = self.spares.take(size, id)?;
         let seed = Seed::new(&self.store, id);
-        let last_lsn = first_lsn.saturating_sub(1);
-        Ok(Current { file, id, seed, size, end: HEADER_PAGE, last_lsn, succeeded: false })
+        let begin = Mark { end: HEADER_PAGE, lsn: first_lsn.saturating_sub(1) };
+        let header = FileHeader { store: self.store, id, size, first_lsn, previous };
+        let prepared = self.carry(spare, id, &*file, begin, carried);
+        let named = prepared.and_then(|(spare, end)| self.name_file(spare, &*file, &header).map(|()| end));
+        let written = named.inspect_err(|_| self.spares.put_back(spare, size))?;
+        self.next_id += 1;
+        Ok(Current { file, id, seed, size, written, synced: written, succeeded: false })
+    }
+
+    /// Writes and syncs the frames that a new file begins with, before its header says anything. Gives the id in the
+    /// spare's name, and where the frames end.
+    fn carry(
+        &self,
+        spare: u64,
+        id: u64,
+        file: &dyn DiskFile,
+        begin: Mark,
+        frames: &[(Frame, Bytes)],
+    ) -> io::Result<(u64, Mark)> {
+        if frames.is_empty() {
+            return Ok((spare, begin));
+        }
+        // The id goes into the name first: a start that finds only the spare must not give it to another file, in which
+        // these frames would pass for its own.
+        if spare != id {
+            self.disk.rename(&self.layout.spare(spare), &self.layout.spare(id))?;
+        }
+        self.disk.sync_dir(&self.layout.wal)?;
+        let end = put_frames(file, Seed::new(&self.store, id), begin, frames)?;
+        file.sync()?;
+        Ok((id, end))
     }
 
     fn name_file(&mut self, spare: u64, file: &dyn DiskFile, header: &FileHeader) -> io::Result<()> {
@@ -227,44 +320,13 @@ impl Log {
         self.disk.sync_dir(&self.layout.wal)
     }
 
-    /// A spare of this size, or a new file; with the id in its name.
-    fn take_spare(&mut self, size: u64, id: u64) -> io::Result<(u64, Arc<dyn DiskFile>)> {
-        self.settle_names()?;
-        while let Some(spare) = self.spares.pop() {
-            let path = self.layout.spare(spare.id);
-            match self.disk.open(&path) {
-                Ok(file) if spare.size == size => return Ok((spare.id, file)),
-                Ok(_) => self.disk.remove(&path)?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok((id, self.disk.create(&self.layout.spare(id), size)?))
-    }
-
-    /// Before a spare's header is written again, its old name must be gone for good.
-    fn settle_names(&mut self) -> io::Result<()> {
-        if self.unsettled {
-            self.disk.sync_dir(&self.layout.wal)?;
-            self.unsettled = false;
-        }
-        Ok(())
-    }
-
     /// Takes files that were found to hold nothing as spares.
     pub fn adopt(&mut self, empty: &[u64]) -> io::Result<()> {
         for &id in empty {
             let size = self.disk.open(&self.layout.log(id))?.len()?;
-            self.make_spare(Closed { id, size, last_lsn: 0, damaged: false })?;
+            self.spares.make(Closed { id, size, last_lsn: 0, damaged: false })?;
         }
-        self.settle_names()
-    }
-
-    fn make_spare(&mut self, file: Closed) -> io::Result<()> {
-        self.unsettled = true;
-        self.disk.rename(&self.layout.log(file.id), &self.layout.spare(file.id))?;
-        self.spares.push(file);
-        Ok(())
+        self.spares.settle()
     }
 
     /// Sets free the files whose every row is in a segment: all LSNs below `position`. Damaged ones are put aside.
@@ -272,12 +334,13 @@ impl Log {
         while let Some(file) = self.closed.front().copied().filter(|file| file.last_lsn < position) {
             match file.damaged {
                 true => self.put_aside(file.id)?,
-                false => self.make_spare(file)?,
+                false => self.spares.make(file)?,
             }
             self.closed.pop_front();
         }
-        self.settle_names()?;
-        self.trim_spares()
+        self.spares.settle()?;
+        // No more spares than the log may grow into.
+        self.spares.trim(self.options.max_size.saturating_sub(self.in_use()))
     }
 
     fn put_aside(&self, id: u64) -> io::Result<()> {
@@ -294,26 +357,32 @@ impl Log {
         }
     }
 
-    /// Keeps no more spares than the log may grow into.
-    fn trim_spares(&mut self) -> io::Result<()> {
-        while self.bytes() > self.options.max_size {
-            let Some(spare) = self.spares.pop() else { break };
-            self.disk.remove(&self.layout.spare(spare.id))?;
-        }
-        Ok(())
-    }
-
-    /// Marks the current file as closed in good order.
+    /// Marks the current file, which must be synced, as closed in good order.
     pub fn close(&mut self, received: u64) -> io::Result<()> {
-        let lsn = self.current.last_lsn;
-        let frame = Frame { kind: FrameKind::End, lsn, received, durable: lsn, payload_len: 0, payload_crc: 0 };
+        let Current { file, seed, written, synced, .. } = &self.current;
+        let (lsn, durable) = (written.lsn, synced.lsn);
+        let frame = Frame { kind: FrameKind::End, lsn, received, durable, payload_len: 0, payload_crc: 0 };
         if !self.fits(frame.size()) {
             return Ok(());
         }
-        let header = frame.encode(self.current.seed);
-        write_all_at(&*self.current.file, &mut [IoSlice::new(&header)], self.current.end)?;
-        self.current.file.sync()
+        put_frames(&**file, *seed, *written, &[(frame, Bytes::new())])?;
+        file.sync()
     }
+}
+
+/// Writes frames at a mark; gives the mark behind them.
+fn put_frames(file: &dyn DiskFile, seed: Seed, at: Mark, frames: &[(Frame, Bytes)]) -> io::Result<Mark> {
+    let headers: Vec<_> = frames.iter().map(|(frame, _)| frame.encode(seed)).collect();
+    let mut parts = Vec::with_capacity(frames.len() * 3);
+    for (header, (frame, payload)) in headers.iter().zip(frames) {
+        parts.push(IoSlice::new(header));
+        parts.push(IoSlice::new(payload));
+        let padding = frame.size() as usize - FRAME_HEADER - payload.len();
+        parts.push(IoSlice::new(PADDING.get(..padding).unwrap_or_default()));
+    }
+    write_all_at(file, &mut parts, at.end)?;
+    let size = frames.iter().map(|(frame, _)| frame.size()).sum::<u64>();
+    Ok(Mark { end: at.end + size, lsn: frames.last().map_or(at.lsn, |(frame, _)| frame.lsn) })
 }
 
 /// Stands for the file before the first one.

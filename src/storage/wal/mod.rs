@@ -10,6 +10,8 @@ pub mod header;
 pub mod hole;
 pub mod log;
 pub mod replay;
+pub(super) mod scan;
+mod spares;
 
 pub use frame::{FRAME_HEADER, Frame, FrameKind, Seed};
 pub use header::{FileHeader, HEADER_PAGE, Previous};

@@ -5,12 +5,12 @@
 //! that any frame knows to be durable is damage. One above it may be damage or the remains of a commit that never
 //! finished; the frames behind it are kept either way, since none of them was refused.
 
-use super::frame::{FRAME_HEADER, Frame, FrameKind, Seed};
+use super::frame::{FrameKind, Seed};
 use super::header::{BadHeader, FileHeader, FoundHeader, HEADER_PAGE, Previous, VERSION};
 use super::hole::{Hole, Odd, Oddity};
 use super::log::{Closed, Inherited};
+use super::scan::Scan;
 use crate::model::time::Nanos;
-use crate::storage::codec::crc;
 use crate::storage::disk::{Disk, read_file};
 use crate::storage::error::StorageError;
 use crate::storage::files::{Layout, above, log_id, log_name, spare_id};
@@ -146,7 +146,7 @@ impl Replay {
             let bytes = read_file(disk, &file.path).map_err(StorageError::io(&file.path, "reading"))?;
             let end = successor.map_or(bytes.len(), |previous| bytes.len().min(previous.end as usize));
             let bytes = bytes.get(..end).unwrap_or_default();
-            let scan = Scan { bytes, seed: Seed::new(store, id), at: HEADER_PAGE as usize };
+            let scan = Scan::new(bytes, Seed::new(store, id), HEADER_PAGE as usize);
             self.read(file, id, scan, successor, sink);
         }
         self.note_missing_files(layout, files);
@@ -165,7 +165,7 @@ impl Replay {
     ) {
         let mut expected = file.header().map(|header| header.first_lsn);
         let mut last = None;
-        let mut ended = successor.is_some_and(|end| scan.bytes.len() as u64 >= end.end);
+        let mut ended = successor.is_some_and(|end| scan.len() >= end.end);
         while let Some((skipped, frame)) = scan.next_frame() {
             // An end mark has the LSN of the last frame.
             let here = frame.lsn.saturating_add(u64::from(frame.kind == FrameKind::End));
@@ -175,7 +175,7 @@ impl Replay {
             self.durable = self.durable.max(frame.durable);
             self.latest = self.latest.max(frame.received);
             let at = scan.at;
-            scan.at += frame.size() as usize;
+            scan.pass(&frame);
             if frame.kind == FrameKind::End {
                 ended = true;
                 break;
@@ -184,7 +184,7 @@ impl Replay {
             if frame.lsn >= self.position {
                 let (first, _) = self.given.unwrap_or((frame.lsn, frame.lsn));
                 self.given = Some((first, frame.lsn));
-                let payload = Bytes::copy_from_slice(frame_payload(scan.bytes, at, &frame));
+                let payload = Bytes::copy_from_slice(scan.payload(at, &frame));
                 let (path, offset) = (file.path.clone(), at as u64);
                 sink(Replayed { lsn: frame.lsn, received: frame.received, payload, path, offset });
             }
@@ -323,38 +323,4 @@ impl Found {
     fn header(&self) -> Option<FileHeader> {
         self.found.map(|found| found.header)
     }
-}
-
-/// Goes through the frames of one file.
-struct Scan<'a> {
-    bytes: &'a [u8],
-    seed: Seed,
-    at: usize,
-}
-
-impl Scan<'_> {
-    /// Moves `at` to the next readable frame; also gives where `at` stood before.
-    fn next_frame(&mut self) -> Option<(usize, Frame)> {
-        let from = self.at;
-        let mut at = self.at;
-        while at + FRAME_HEADER <= self.bytes.len() {
-            if let Some(frame) = self.frame_at(at) {
-                self.at = at;
-                return Some((from, frame));
-            }
-            at += 8;
-        }
-        None
-    }
-
-    fn frame_at(&self, at: usize) -> Option<Frame> {
-        let frame = Frame::decode(self.bytes.get(at..)?, self.seed)?;
-        let payload = frame_payload(self.bytes, at, &frame);
-        (payload.len() == frame.payload_len as usize && crc(&[payload]) == frame.payload_crc).then_some(frame)
-    }
-}
-
-fn frame_payload<'a>(bytes: &'a [u8], at: usize, frame: &Frame) -> &'a [u8] {
-    let start = at + FRAME_HEADER;
-    bytes.get(start..start + frame.payload_len as usize).unwrap_or_default()
 }
