@@ -18,7 +18,7 @@ pub struct Row {
     pub status: i32,
     /// Position of the span's batch in the WAL; with `place` it orders all rows.
     pub lsn: u64,
-    /// Index of the span in its batch.
+    /// Index of the span in its batch; 0 once it is in a segment, where no two rows of a span share an LSN.
     pub place: u32,
     /// When the batch was received, by the store's clock.
     pub received: Nanos,

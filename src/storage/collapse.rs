@@ -4,7 +4,7 @@
 use crate::model::Row;
 use std::cmp::Reverse;
 
-/// Leaves one row of each span and orders them by start time, then span id.
+/// Leaves one row of each span and orders them by start time, then span id, kind and scope name.
 pub fn collapse<T>(rows: &mut Vec<T>, row: impl Fn(&T) -> &Row, scope_name: impl Fn(&T) -> &str) {
     rows.sort_unstable_by_key(|item| {
         let row = row(item);
@@ -12,7 +12,7 @@ pub fn collapse<T>(rows: &mut Vec<T>, row: impl Fn(&T) -> &Row, scope_name: impl
     });
     let same = |a: &T, b: &T| (row(a).span_id, row(a).kind) == (row(b).span_id, row(b).kind);
     if rows.is_sorted_by(|a, b| !same(a, b)) {
-        return sort_by_start(rows, row);
+        return sort_by_start(rows, row, scope_name);
     }
     // Where a group starts among the rows kept so far; groups of more than one are rare and short.
     let mut group = 0;
@@ -27,14 +27,13 @@ pub fn collapse<T>(rows: &mut Vec<T>, row: impl Fn(&T) -> &Row, scope_name: impl
         }
     }
     *rows = kept;
-    sort_by_start(rows, row);
+    sort_by_start(rows, row, scope_name);
 }
 
-fn sort_by_start<T>(rows: &mut [T], row: impl Fn(&T) -> &Row) {
-    rows.sort_unstable_by_key(|item| {
-        let row = row(item);
-        (row.start, row.span_id, row.kind, row.lsn, row.place)
-    });
+/// Ties end with the scope's name, which identity has and every layout keeps; (LSN, place) never decides.
+fn sort_by_start<T>(rows: &mut [T], row: impl Fn(&T) -> &Row, scope_name: impl Fn(&T) -> &str) {
+    let key = |item: &T| (row(item).start, row(item).span_id, row(item).kind);
+    rows.sort_unstable_by(|a, b| key(a).cmp(&key(b)).then_with(|| scope_name(a).cmp(scope_name(b))));
 }
 
 #[cfg(test)]

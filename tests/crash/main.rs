@@ -2,9 +2,9 @@
 
 mod buffered;
 mod fault_matrix;
+mod history;
 mod kill;
 mod log;
-mod model;
 mod old_manifest;
 mod rotation;
 mod sealed;

@@ -91,7 +91,8 @@ impl<'a> Reading<'a> {
         if let Some(known) = self.tables.get(&index) {
             return Ok(known.clone());
         }
-        let read = Arc::new((segment.resources()?, segment.scopes()?));
+        // What of them is damaged is noticed where a row needs it.
+        let read = Arc::new((segment.resources().0, segment.scopes().0));
         self.tables.insert(index, read.clone());
         Ok(read)
     }

@@ -1,19 +1,19 @@
 //! The sorted list of a segment's traces, in pages.
 //!
 //! A page is compressed and checksummed by itself and has its own strings, so that a look-up reads one page and a damaged
-//! one costs the traces between its neighbours only. The directory index names each page's first trace.
+//! one costs the traces between its neighbours only. Ids stand unpacked in front; every other field is a column. The
+//! directory index names each page's first trace.
 
 use super::facts::{Facts, Mark};
-use super::{Codec, facts};
+use super::part::{BadPart, Packer, Part};
+use super::{SectionKind, facts};
+use crate::model::TraceId;
 use crate::model::wire::put_varint;
-use crate::model::{TraceId, time::Nanos};
-use crate::storage::codec::{Decoder, Malformed, crc, put_prefixed, put_signed};
+use crate::storage::codec::{Decoder, Malformed, put_prefixed, put_signed};
 use std::collections::HashMap;
 
 /// Entries of a page; the last one may have fewer.
 pub const PAGE_ENTRIES: usize = 512;
-/// Bytes of a page's header.
-pub const PAGE_HEADER: usize = 20;
 
 /// One trace of a segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -36,85 +36,106 @@ pub struct PageRef {
 }
 
 /// The bytes of one page.
-pub fn encode_page(entries: &[DirectoryEntry], codec: Codec) -> Vec<u8> {
-    let mut strings = Strings::default();
-    let mut body = Vec::new();
-    let base = PageBase::of(entries);
-    entries.iter().for_each(|entry| put_entry(&mut body, entry, &base, &mut strings));
-    let mut raw = Vec::with_capacity(body.len());
+pub fn encode_page(entries: &[DirectoryEntry], packer: &mut Packer) -> Vec<u8> {
+    let ids: Vec<u8> = entries.iter().flat_map(|entry| entry.trace_id.0).collect();
+    let mut strings = Dictionary::default();
+    let mut lists = Dictionary::default();
+    let columns = encode_columns(entries, &mut strings, &mut lists);
+    let mut raw = Vec::with_capacity(columns.len() * 2);
     put_varint(&mut raw, strings.list.len() as u64);
-    strings.list.iter().for_each(|text| put_prefixed(&mut raw, text.as_bytes()));
-    [base.start, base.received].into_iter().for_each(|number| put_varint(&mut raw, number));
-    raw.extend_from_slice(&body);
-    let (codec, packed) = codec.compress(&raw);
-
-    let mut out = vec![0; 4];
-    out.extend_from_slice(&((PAGE_HEADER + packed.len()) as u32).to_le_bytes());
-    out.extend_from_slice(&[codec as u8, 0, 0, 0]);
-    out.extend_from_slice(&(raw.len() as u32).to_le_bytes());
-    out.extend_from_slice(&(entries.len() as u32).to_le_bytes());
-    out.extend_from_slice(&packed);
-    let crc = crc(&[out.get(4..).unwrap_or_default()]);
-    out.splice(..4, crc.to_le_bytes());
-    out
+    strings.list.iter().for_each(|text: &String| put_prefixed(&mut raw, text.as_bytes()));
+    put_varint(&mut raw, lists.list.len() as u64);
+    for list in &lists.list {
+        put_varint(&mut raw, list.len() as u64);
+        list.iter().for_each(|&index| put_varint(&mut raw, index));
+    }
+    raw.extend_from_slice(&columns);
+    packer.part(SectionKind::DIRECTORY, 0, &ids, &raw)
 }
 
-/// Times that the entries of a page are relative to.
-struct PageBase {
-    start: Nanos,
-    received: Nanos,
+/// Values that a page refers to by number, each once.
+struct Dictionary<T> {
+    indices: HashMap<T, u64>,
+    list: Vec<T>,
 }
 
-impl PageBase {
-    fn of(entries: &[DirectoryEntry]) -> Self {
-        let least = |of: fn(&Facts) -> Nanos| entries.iter().map(|entry| of(&entry.facts)).min().unwrap_or(0);
-        Self { start: least(|facts| facts.min_start), received: least(|facts| facts.first_received) }
+impl<T> Default for Dictionary<T> {
+    fn default() -> Self {
+        Self { indices: HashMap::new(), list: Vec::new() }
     }
 }
 
-/// The strings of a page, each once.
-#[derive(Default)]
-struct Strings {
-    indices: HashMap<String, u64>,
-    list: Vec<String>,
-}
-
-impl Strings {
-    fn index(&mut self, text: &str) -> u64 {
-        if let Some(&index) = self.indices.get(text) {
+impl<T: Clone + Eq + std::hash::Hash> Dictionary<T> {
+    fn index<Q: Eq + std::hash::Hash + ToOwned<Owned = T> + ?Sized>(&mut self, value: &Q) -> u64
+    where
+        T: std::borrow::Borrow<Q>,
+    {
+        if let Some(&index) = self.indices.get(value) {
             return index;
         }
         let index = self.list.len() as u64;
-        self.list.push(text.to_owned());
-        self.indices.insert(text.to_owned(), index);
+        self.list.push(value.to_owned());
+        self.indices.insert(value.to_owned(), index);
         index
     }
 }
 
-fn put_entry(out: &mut Vec<u8>, entry: &DirectoryEntry, base: &PageBase, strings: &mut Strings) {
-    let facts = &entry.facts;
-    out.extend_from_slice(&entry.trace_id.0);
-    for number in [entry.block.into(), entry.blocks.into(), facts.rows.into(), facts.bytes, facts.errors.into()] {
-        put_varint(out, number);
-    }
-    put_varint(out, facts.min_start.wrapping_sub(base.start));
-    put_signed(out, facts.max_end.wrapping_sub(facts.min_start) as i64);
-    put_varint(out, facts.first_received.wrapping_sub(base.received));
-    put_varint(out, facts.last_received.wrapping_sub(facts.first_received));
-    let (service, name) = (strings.index(&facts.root_service), strings.index(&facts.root_name));
-    [service, name, facts.root_duration].into_iter().for_each(|number| put_varint(out, number));
-    put_varint(out, facts.services.len() as u64);
-    facts.services.iter().for_each(|service| put_varint(out, strings.index(service)));
-    // Most randomness is that of the id and need not be stored.
-    put_varint(out, facts.randomness ^ facts::random_of_id(entry.trace_id));
-    put_varint(out, facts.flags.into());
-    put_mark(out, &entry.mark, strings);
+/// The columns, one behind the other. Most values are small next to the one they are a difference to.
+fn encode_columns(
+    entries: &[DirectoryEntry],
+    strings: &mut Dictionary<String>,
+    lists: &mut Dictionary<Vec<u64>>,
+) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut column = |of: &mut dyn FnMut(&DirectoryEntry, &mut Vec<u8>)| {
+        entries.iter().for_each(|entry| of(entry, &mut out));
+    };
+    let mut block = 0;
+    column(&mut |entry, out| {
+        put_varint(out, u64::from(entry.block.wrapping_sub(block)));
+        block = entry.block;
+    });
+    column(&mut |entry, out| put_varint(out, entry.blocks.into()));
+    column(&mut |entry, out| put_varint(out, entry.facts.rows.into()));
+    column(&mut |entry, out| put_varint(out, entry.facts.bytes));
+    column(&mut |entry, out| put_varint(out, entry.facts.errors.into()));
+    column(&mut |entry, out| put_varint(out, entry.facts.flags.into()));
+    let (start, received) = bases(entries);
+    column(&mut |entry, out| put_varint(out, strings.index(&*entry.facts.root_service)));
+    column(&mut |entry, out| put_varint(out, strings.index(&*entry.facts.root_name)));
+    column(&mut |entry, out| {
+        let list: Vec<_> = entry.facts.services.iter().map(|service| strings.index(&**service)).collect();
+        put_varint(out, lists.index(&*list));
+    });
+    column(&mut |entry, out| put_varint(out, entry.facts.randomness ^ facts::random_of_id(entry.trace_id)));
+    column(&mut |entry, out| put_mark(out, &entry.mark, strings));
+    column(&mut |entry, out| put_signed(out, entry.facts.root_duration.wrapping_sub(envelope(&entry.facts)) as i64));
+    column(&mut |entry, out| put_varint(out, entry.facts.last_received.wrapping_sub(entry.facts.first_received)));
+    column(&mut |entry, out| put_varint(out, entry.facts.first_received.wrapping_sub(received)));
+    column(&mut |entry, out| put_varint(out, entry.facts.min_start.wrapping_sub(start)));
+    column(&mut |entry, out| put_signed(out, envelope(&entry.facts) as i64));
+    let mut head = Vec::with_capacity(out.len() + 20);
+    put_varint(&mut head, start);
+    put_varint(&mut head, received);
+    head.extend_from_slice(&out);
+    head
+}
+
+/// From the least start to the greatest end; wraps where that ends first.
+fn envelope(facts: &Facts) -> u64 {
+    facts.max_end.wrapping_sub(facts.min_start)
+}
+
+/// Least start and least first received time: what the entries are relative to.
+fn bases(entries: &[DirectoryEntry]) -> (u64, u64) {
+    let least = |of: fn(&Facts) -> u64| entries.iter().map(|entry| of(&entry.facts)).min().unwrap_or(0);
+    (least(|facts| facts.min_start), least(|facts| facts.first_received))
 }
 
 const UNJUDGED: u8 = 0;
 const KEPT: u8 = 1;
 
-fn put_mark(out: &mut Vec<u8>, mark: &Mark, strings: &mut Strings) {
+fn put_mark(out: &mut Vec<u8>, mark: &Mark, strings: &mut Dictionary<String>) {
     match mark {
         Mark::Unjudged { not_before, failures } => {
             out.push(UNJUDGED);
@@ -123,61 +144,109 @@ fn put_mark(out: &mut Vec<u8>, mark: &Mark, strings: &mut Strings) {
         }
         Mark::Kept { reason, policy, late, shadow_drop } => {
             out.push(KEPT);
-            put_varint(out, strings.index(reason));
+            put_varint(out, strings.index(&**reason));
             put_varint(out, (*policy).into());
             out.push(u8::from(*late) | u8::from(*shadow_drop) << 1);
         }
     }
 }
 
-/// Reads a page.
-pub fn decode_page(bytes: &[u8]) -> Result<Vec<DirectoryEntry>, &'static str> {
-    let mut header = Decoder::new(bytes);
-    let stored = header.u32().map_err(|_| "directory page cut short")?;
-    if stored != crc(&[header.rest()]) {
-        return Err("directory page checksum does not match");
-    }
-    decode_checked(header).map_err(|_| "malformed directory page")
+/// The ids of a page alone: checked, but without unpacking the rest.
+pub fn decode_ids(bytes: &[u8]) -> Result<Vec<TraceId>, BadPart> {
+    let head = Part::head_of(bytes)?;
+    Ok(head.as_chunks::<16>().0.iter().map(|id| TraceId(*id)).collect())
 }
 
-fn decode_checked(mut header: Decoder<'_>) -> Result<Vec<DirectoryEntry>, Malformed> {
-    header.u32()?;
-    let codec = header.u8()?;
-    header.bytes(3)?;
-    let (raw_len, count) = (header.u32()? as usize, header.u32()? as usize);
-    let codec = Codec::from_u8(codec).ok_or(header.malformed())?;
-    let raw = codec.decompress(header.rest(), raw_len).ok_or(header.malformed())?;
-    let mut page = Decoder::new(&raw);
+/// Reads a page.
+pub fn decode_page(bytes: &[u8]) -> Result<Vec<DirectoryEntry>, BadPart> {
+    let part = Part::decode(bytes)?;
+    decode_checked(&part).map_err(|_| BadPart("malformed directory page"))
+}
+
+fn decode_checked(part: &Part<'_>) -> Result<Vec<DirectoryEntry>, Malformed> {
+    let mut page = Decoder::new(&part.raw);
     let mut strings = Vec::new();
     for _ in 0..page.small::<usize>()? {
         strings.push(page.text()?);
     }
-    let base = PageBase { start: page.varint()?, received: page.varint()? };
-    let mut entries = Vec::new();
-    for _ in 0..count {
-        entries.push(get_entry(&mut page, &base, &strings)?);
+    let mut lists = Vec::new();
+    for _ in 0..page.small::<usize>()? {
+        let mut list = Vec::new();
+        for _ in 0..page.small::<usize>()? {
+            list.push(get_string(&mut page, &strings)?);
+        }
+        lists.push(list);
     }
-    Ok(entries)
+    let (start, received) = (page.varint()?, page.varint()?);
+    let ids = part.head.as_chunks::<16>().0;
+    let entry = |id: &[u8; 16]| DirectoryEntry { trace_id: TraceId(*id), ..DirectoryEntry::default() };
+    let mut entries: Vec<_> = ids.iter().map(entry).collect();
+    decode_columns(&mut page, &mut entries, &strings, &lists)?;
+    for entry in &mut entries {
+        entry.facts.first_received = received.wrapping_add(page.varint()?);
+        entry.facts.last_received = entry.facts.last_received.wrapping_add(entry.facts.first_received);
+    }
+    for entry in &mut entries {
+        entry.facts.min_start = start.wrapping_add(page.varint()?);
+    }
+    for entry in &mut entries {
+        let envelope = page.signed()? as u64;
+        entry.facts.max_end = entry.facts.min_start.wrapping_add(envelope);
+        entry.facts.root_duration = entry.facts.root_duration.wrapping_add(envelope);
+    }
+    if page.is_empty() { Ok(entries) } else { Err(page.malformed()) }
 }
 
-fn get_entry(page: &mut Decoder<'_>, base: &PageBase, strings: &[&str]) -> Result<DirectoryEntry, Malformed> {
-    let trace_id = TraceId(page.array()?);
-    let (block, blocks) = (page.small()?, page.small()?);
-    let mut facts = Facts { rows: page.small()?, bytes: page.varint()?, errors: page.small()?, ..Facts::default() };
-    facts.min_start = base.start.wrapping_add(page.varint()?);
-    facts.max_end = facts.min_start.wrapping_add(page.signed()? as u64);
-    facts.first_received = base.received.wrapping_add(page.varint()?);
-    facts.last_received = facts.first_received.wrapping_add(page.varint()?);
-    facts.root_service = get_string(page, strings)?;
-    facts.root_name = get_string(page, strings)?;
-    facts.root_duration = page.varint()?;
-    for _ in 0..page.small::<usize>()? {
-        facts.services.push(get_string(page, strings)?);
+/// All columns before the times that others are relative to.
+fn decode_columns(
+    page: &mut Decoder<'_>,
+    entries: &mut [DirectoryEntry],
+    strings: &[&str],
+    lists: &[Vec<String>],
+) -> Result<(), Malformed> {
+    let mut block = 0u32;
+    for entry in entries.iter_mut() {
+        block = block.wrapping_add(page.small()?);
+        entry.block = block;
     }
-    facts.randomness = page.varint()? ^ facts::random_of_id(trace_id);
-    facts.flags = page.small()?;
-    let mark = get_mark(page, strings)?;
-    Ok(DirectoryEntry { trace_id, block, blocks, facts, mark })
+    for entry in entries.iter_mut() {
+        entry.blocks = page.small()?;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.rows = page.small()?;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.bytes = page.varint()?;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.errors = page.small()?;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.flags = page.small()?;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.root_service = get_string(page, strings)?;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.root_name = get_string(page, strings)?;
+    }
+    for entry in entries.iter_mut() {
+        let list: usize = page.small()?;
+        entry.facts.services = lists.get(list).cloned().ok_or(page.malformed())?;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.randomness = page.varint()? ^ facts::random_of_id(entry.trace_id);
+    }
+    for entry in entries.iter_mut() {
+        entry.mark = get_mark(page, strings)?;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.root_duration = page.signed()? as u64;
+    }
+    for entry in entries.iter_mut() {
+        entry.facts.last_received = page.varint()?;
+    }
+    Ok(())
 }
 
 fn get_mark(page: &mut Decoder<'_>, strings: &[&str]) -> Result<Mark, Malformed> {
@@ -222,6 +291,7 @@ pub fn decode_index(raw: &[u8]) -> Result<Vec<PageRef>, Malformed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::storage::segment::Codec;
 
     fn entries() -> Vec<DirectoryEntry> {
         let facts = Facts {
@@ -249,14 +319,14 @@ mod tests {
 
     #[test]
     fn a_page_reads_back_as_written_with_either_codec() {
-        for codec in [Codec::None, Codec::Lz4] {
-            assert_eq!(decode_page(&encode_page(&entries(), codec)), Ok(entries()));
+        for codec in [Codec::None, Codec::Lz4, Codec::Zstd] {
+            assert_eq!(decode_page(&encode_page(&entries(), &mut Packer::new(codec))), Ok(entries()));
         }
     }
 
     #[test]
     fn any_flipped_byte_of_a_page_is_noticed() {
-        let page = encode_page(&entries(), Codec::Lz4);
+        let page = encode_page(&entries(), &mut Packer::new(Codec::Lz4));
         for at in 0..page.len() {
             let mut damaged = page.clone();
             damaged[at] ^= 0x10;

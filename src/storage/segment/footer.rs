@@ -1,42 +1,45 @@
 //! The end of a segment: what it holds and where its sections are.
 
-use super::{Codec, END_MAGIC, VERSION};
+use super::{END_MAGIC, VERSION};
 use crate::model::{TraceId, time::Nanos};
 use crate::storage::codec::{Decoder, Malformed, crc};
 
 /// Bytes behind the footer that say where it begins: length, checksum, magic.
 pub const TRAILER_SIZE: usize = 16;
 
-/// What a section holds. Kinds that this version does not write are reserved; a reader skips kinds it does not know.
+/// What a part holds. A reader skips kinds it does not know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SectionKind(pub u32);
+pub struct SectionKind(pub u8);
 
 impl SectionKind {
     pub const BLOCK_INDEX: Self = Self(1);
+    /// A page of the directory.
     pub const DIRECTORY: Self = Self(2);
     pub const DIRECTORY_INDEX: Self = Self(3);
     pub const RESOURCES: Self = Self(4);
     pub const SCOPES: Self = Self(5);
-    /// Reserved: trace-id filter.
+    /// Trace-id filter.
     pub const FILTER: Self = Self(6);
-    /// Reserved: (service, operation, kind) and attribute keys.
+    /// (service, operation, kind) and attribute keys.
     pub const NAMES: Self = Self(7);
-    /// Reserved: sorted runs of (latency, trace ordinal, row).
+    /// Traces by latency.
     pub const LATENCY_INDEX: Self = Self(8);
-    /// Reserved: sorted runs of (start time, trace ordinal, row).
+    /// Traces by start time.
     pub const START_TIME_INDEX: Self = Self(9);
+    pub const BLOCK: Self = Self(10);
+
+    pub fn is_known(self) -> bool {
+        (Self::BLOCK_INDEX..=Self::BLOCK).contains(&self)
+    }
 }
 
-/// One row of the section table.
+/// One row of the section table: where a part that is neither block nor directory page lies. Tables and indexes have
+/// several, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section {
     pub kind: SectionKind,
-    pub codec: Codec,
     pub offset: u64,
     pub length: u64,
-    pub raw_length: u64,
-    /// Of the stored bytes. 0 for the directory, whose pages have their own.
-    pub crc: u32,
 }
 
 /// What a segment says of itself.
@@ -59,6 +62,8 @@ pub struct Footer {
     pub unjudged: u64,
     /// Wrapping sum over all rows of a hash of keys and body: the ledger's checksum, independent of order.
     pub checksum: u64,
+    /// Ids of the segments that a merge made this one from; none for a seal.
+    pub inputs: Vec<u64>,
     pub sections: Vec<Section>,
 }
 
@@ -81,6 +86,7 @@ impl Footer {
         let mut out = Vec::new();
         out.extend_from_slice(&VERSION.to_le_bytes());
         out.extend_from_slice(&(self.sections.len() as u32).to_le_bytes());
+        out.extend_from_slice(&(self.inputs.len() as u32).to_le_bytes());
         out.extend_from_slice(&self.id.to_le_bytes());
         out.extend_from_slice(&self.store);
         for (low, high) in [self.lsns, self.received, self.times] {
@@ -91,6 +97,7 @@ impl Footer {
         out.extend_from_slice(&self.trace_ids.1.0);
         let counts = [self.rows, self.traces, self.blocks, self.body_bytes, self.unjudged, self.checksum];
         counts.iter().for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
+        self.inputs.iter().for_each(|id| out.extend_from_slice(&id.to_le_bytes()));
         self.sections.iter().for_each(|section| put_section(&mut out, section));
         let (length, crc) = (out.len() as u32, crc(&[&out]));
         out.extend_from_slice(&length.to_le_bytes());
@@ -120,7 +127,7 @@ impl Footer {
         if version != VERSION {
             return Err(BadFooter::Version(version));
         }
-        let sections = fields.u32()?;
+        let (sections, inputs) = (fields.u32()?, fields.u32()?);
         let mut footer = Self { id: fields.u64()?, store: fields.array()?, ..Self::default() };
         footer.lsns = (fields.u64()?, fields.u64()?);
         footer.received = (fields.u64()?, fields.u64()?);
@@ -128,33 +135,27 @@ impl Footer {
         footer.trace_ids = (TraceId(fields.array()?), TraceId(fields.array()?));
         (footer.rows, footer.traces, footer.blocks) = (fields.u64()?, fields.u64()?, fields.u64()?);
         (footer.body_bytes, footer.unjudged, footer.checksum) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        for _ in 0..inputs {
+            footer.inputs.push(fields.u64()?);
+        }
         for _ in 0..sections {
             footer.sections.push(get_section(&mut fields)?);
         }
         Ok(footer)
     }
 
-    pub fn section(&self, kind: SectionKind) -> Option<&Section> {
-        self.sections.iter().find(|section| section.kind == kind)
+    /// The parts of a kind, in order.
+    pub fn sections_of(&self, kind: SectionKind) -> impl Iterator<Item = &Section> {
+        self.sections.iter().filter(move |section| section.kind == kind)
     }
 }
 
 fn put_section(out: &mut Vec<u8>, section: &Section) {
-    out.extend_from_slice(&section.kind.0.to_le_bytes());
-    out.extend_from_slice(&[section.codec as u8, 0, 0, 0]);
-    [section.offset, section.length, section.raw_length]
-        .iter()
-        .for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
-    out.extend_from_slice(&section.crc.to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&u32::from(section.kind.0).to_le_bytes());
+    [section.offset, section.length].iter().for_each(|number| out.extend_from_slice(&number.to_le_bytes()));
 }
 
 fn get_section(fields: &mut Decoder<'_>) -> Result<Section, BadFooter> {
-    let kind = SectionKind(fields.u32()?);
-    let codec = Codec::from_u8(fields.u8()?).ok_or(BadFooter::Damaged("unknown section codec"))?;
-    fields.bytes(3)?;
-    let (offset, length, raw_length) = (fields.u64()?, fields.u64()?, fields.u64()?);
-    let crc = fields.u32()?;
-    fields.bytes(4)?;
-    Ok(Section { kind, codec, offset, length, raw_length, crc })
+    let [kind, _, _, _] = fields.array()?;
+    Ok(Section { kind: SectionKind(kind), offset: fields.u64()?, length: fields.u64()? })
 }

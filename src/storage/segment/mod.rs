@@ -1,7 +1,7 @@
 //! One immutable file of rows, grouped in traces, sorted by trace id.
 //!
 //! ```text
-//! header · block · block · … · directory pages · sections · footer
+//! header · block · block · directory page · block · … · sections · footer
 //! ```
 //!
 //! A *block* holds neighbouring runs: their key columns, then the span bytes that the keys leave. The *directory* has
@@ -12,9 +12,14 @@
 pub mod block;
 pub mod directory;
 pub mod facts;
+pub mod filter;
 pub mod footer;
 pub mod identity;
+pub mod index;
+pub mod names;
+pub mod part;
 pub mod reader;
+pub mod scan;
 pub mod table;
 pub mod writer;
 
@@ -23,13 +28,17 @@ pub use directory::DirectoryEntry;
 pub use facts::{Facts, Mark};
 pub use footer::{Footer, Section, SectionKind};
 pub use identity::identify;
+pub use index::{IndexEntry, IndexKind};
+pub use names::Names;
 pub use reader::Segment;
 pub use table::{ContentHash, TableBuilder};
-pub use writer::SegmentWriter;
+pub use writer::{Origin, SegmentWriter};
 
 pub const MAGIC: [u8; 8] = *b"SLUICESG";
 pub const END_MAGIC: [u8; 8] = *b"SLUICEND";
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+/// Beyond this level zstd costs more than it saves here; see `docs/benchmarks.md`.
+pub const ZSTD_LEVEL: i32 = 3;
 /// Bytes of a segment's header.
 pub const HEADER_SIZE: usize = 40;
 
@@ -39,6 +48,7 @@ pub const HEADER_SIZE: usize = 40;
 pub enum Codec {
     None = 0,
     Lz4 = 1,
+    Zstd = 2,
 }
 
 impl Codec {
@@ -46,27 +56,20 @@ impl Codec {
         match value {
             0 => Some(Self::None),
             1 => Some(Self::Lz4),
+            2 => Some(Self::Zstd),
             _ => None,
         }
     }
 
-    /// Compressed bytes, and how they are; `None` where compressing does not make them smaller.
-    pub fn compress(self, raw: &[u8]) -> (Self, Vec<u8>) {
-        match self {
-            Self::Lz4 => Some(lz4_flex::block::compress(raw)).filter(|packed| packed.len() < raw.len()),
-            Self::None => None,
-        }
-        .map_or_else(|| (Self::None, raw.to_vec()), |packed| (self, packed))
-    }
-
     /// The raw bytes; `None` where the packed ones do not give exactly `raw_len`.
     pub fn decompress(self, packed: &[u8], raw_len: usize) -> Option<Vec<u8>> {
-        // No format here makes more than 255 bytes of one: a larger claim is not worth allocating for.
+        // LZ4 makes at most 255 bytes of one: a larger claim is not worth allocating for.
         let plausible = raw_len <= packed.len().saturating_mul(256);
         let raw = match self {
             Self::None => packed.to_vec(),
             Self::Lz4 if plausible => lz4_flex::block::decompress(packed, raw_len).ok()?,
-            Self::Lz4 => return None,
+            Self::Zstd if raw_len <= part::LARGEST_PART => zstd::bulk::decompress(packed, raw_len).ok()?,
+            Self::Lz4 | Self::Zstd => return None,
         };
         (raw.len() == raw_len).then_some(raw)
     }

@@ -1,12 +1,16 @@
 //! Reads a segment: footer and indexes when it is opened, everything else when it is asked for.
 
 use super::block::Block;
-use super::directory::{DirectoryEntry, PageRef, decode_index, decode_page};
-use super::footer::{BadFooter, Footer, SectionKind, TRAILER_SIZE};
+use super::directory::{DirectoryEntry, PAGE_ENTRIES, PageRef, decode_ids, decode_index, decode_page};
+use super::footer::{BadFooter, Footer, Section, SectionKind, TRAILER_SIZE};
+use super::index::{self, IndexEntry, IndexKind};
+use super::names::Names;
+use super::part::Part;
 use super::table::Table;
-use super::{HEADER_SIZE, VERSION};
+use super::writer::header;
+use super::{HEADER_SIZE, VERSION, filter};
 use crate::model::TraceId;
-use crate::storage::codec::{Decoder, crc};
+use crate::storage::codec::Decoder;
 use crate::storage::disk::{Disk, DiskFile};
 use crate::storage::error::StorageError;
 use std::path::{Path, PathBuf};
@@ -21,6 +25,9 @@ pub struct Segment {
     pages: Vec<PageRef>,
     /// Offset and length of each block.
     blocks: Vec<(u64, u32)>,
+    /// Read when first asked for. Damaged, it says nothing: an answer is then found without it.
+    filter: OnceLock<Vec<u8>>,
+    names: OnceLock<Result<Arc<Names>, StorageError>>,
     /// Set once nothing names the file any more.
     given_up: OnceLock<Arc<dyn Disk>>,
 }
@@ -53,19 +60,20 @@ impl Segment {
         let file = disk.open(path).map_err(StorageError::io(path, "opening"))?;
         let size = file.len().map_err(StorageError::io(path, "opening"))?;
         let footer = read_footer(&*file, path, size)?;
-        let mut segment = Self {
-            path: path.to_owned(),
-            file,
-            size,
-            footer,
-            pages: Vec::new(),
-            blocks: Vec::new(),
-            given_up: OnceLock::new(),
-        };
+        let (pages, blocks, given_up) = (Vec::new(), Vec::new(), OnceLock::new());
+        let (filter, names) = (OnceLock::new(), OnceLock::new());
+        let mut segment = Self { path: path.to_owned(), file, size, footer, pages, blocks, filter, names, given_up };
+        segment.check_header()?;
         let index = segment.section(SectionKind::DIRECTORY_INDEX)?;
         segment.pages = decode_index(&index).map_err(|_| segment.damaged(0, "malformed directory index"))?;
         segment.blocks = segment.read_block_index()?;
         Ok(segment)
+    }
+
+    fn check_header(&self) -> Result<(), StorageError> {
+        let found = self.read(0, HEADER_SIZE as u64)?;
+        let same = found == header(self.footer.id, &self.footer.store);
+        if same { Ok(()) } else { Err(self.damaged(0, "the header is not what the footer says")) }
     }
 
     pub fn path(&self) -> &Path {
@@ -101,13 +109,16 @@ impl Segment {
     }
 
     fn section(&self, kind: SectionKind) -> Result<Vec<u8>, StorageError> {
-        let section = self.footer.section(kind).ok_or_else(|| self.damaged(self.size, "a section is missing"))?;
-        let packed = self.read(section.offset, section.length)?;
-        if crc(&[&packed]) != section.crc {
-            return Err(self.damaged(section.offset, "section checksum does not match"));
-        }
-        let raw = section.codec.decompress(&packed, section.raw_length as usize);
-        raw.ok_or_else(|| self.damaged(section.offset, "section does not decompress"))
+        let section = self.footer.sections_of(kind).next();
+        self.part(section.ok_or_else(|| self.damaged(self.size, "a section is missing"))?)
+    }
+
+    /// The raw bytes of a part of the section table.
+    fn part(&self, section: &Section) -> Result<Vec<u8>, StorageError> {
+        let bytes = self.read(section.offset, section.length)?;
+        let part = Part::decode(&bytes).map_err(|bad| self.damaged(section.offset, bad.0))?;
+        let same = part.kind == section.kind;
+        if same { Ok(part.raw) } else { Err(self.damaged(section.offset, "another part than the footer says")) }
     }
 
     fn read_block_index(&self) -> Result<Vec<(u64, u32)>, StorageError> {
@@ -115,19 +126,26 @@ impl Segment {
         let malformed = |_| self.damaged(0, "malformed block index");
         let mut fields = Decoder::new(&raw);
         let mut blocks = Vec::new();
-        let mut offset = HEADER_SIZE as u64;
+        let mut end = HEADER_SIZE as u64;
         for _ in 0..fields.small::<usize>().map_err(malformed)? {
+            let offset = end.saturating_add(fields.varint().map_err(malformed)?);
             let length: u32 = fields.small().map_err(malformed)?;
             blocks.push((offset, length));
-            offset += u64::from(length);
+            end = offset.saturating_add(length.into());
         }
         Ok(blocks)
     }
 
+    /// Whether the trace may be here. No is certain; any doubt says yes.
+    pub fn may_hold(&self, id: TraceId) -> bool {
+        let (low, high) = self.footer.trace_ids;
+        let filter = || self.filter.get_or_init(|| self.section(SectionKind::FILTER).unwrap_or_default());
+        (low..=high).contains(&id) && filter::may_hold(filter(), id)
+    }
+
     /// The directory entry of a trace.
     pub fn find(&self, id: TraceId) -> Result<Option<DirectoryEntry>, StorageError> {
-        let (low, high) = self.footer.trace_ids;
-        if id < low || id > high {
+        if !self.may_hold(id) {
             return Ok(None);
         }
         let after = self.pages.partition_point(|page| page.first <= id);
@@ -150,7 +168,75 @@ impl Segment {
 
     fn read_page(&self, page: &PageRef) -> Result<Vec<DirectoryEntry>, StorageError> {
         let bytes = self.read(page.offset, page.length.into())?;
-        decode_page(&bytes).map_err(|what| self.damaged(page.offset, what))
+        decode_page(&bytes).map_err(|bad| self.damaged(page.offset, bad.0))
+    }
+
+    /// The ids of one directory page, in order: much cheaper than its entries.
+    pub fn page_ids(&self, index: usize) -> Result<Vec<TraceId>, StorageError> {
+        let Some(page) = self.pages.get(index) else { return Ok(Vec::new()) };
+        let bytes = self.read(page.offset, page.length.into())?;
+        decode_ids(&bytes).map_err(|bad| self.damaged(page.offset, bad.0))
+    }
+
+    /// Where a directory page lies: offset and length.
+    pub fn page_ref(&self, index: usize) -> Option<PageRef> {
+        self.pages.get(index).copied()
+    }
+
+    /// The page of the trace with this place in the directory, and its place in that page. All pages but the last are full.
+    pub fn place_of(&self, ordinal: u32) -> (usize, usize) {
+        (ordinal as usize / PAGE_ENTRIES, ordinal as usize % PAGE_ENTRIES)
+    }
+
+    /// The directory entry with this ordinal.
+    pub fn entry(&self, ordinal: u32) -> Result<DirectoryEntry, StorageError> {
+        let (page, place) = self.place_of(ordinal);
+        let mut entries = self.page(page)?;
+        let known = place < entries.len();
+        if known {
+            Ok(entries.swap_remove(place))
+        } else {
+            Err(self.damaged(self.size, "an ordinal beyond the directory"))
+        }
+    }
+
+    /// What the spans are called.
+    ///
+    /// Errors: they are damaged; an answer has to be found without them.
+    pub fn names(&self) -> Result<Arc<Names>, &StorageError> {
+        self.names.get_or_init(|| self.read_names().map(Arc::new)).as_ref().map(Arc::clone)
+    }
+
+    fn read_names(&self) -> Result<Names, StorageError> {
+        let offset = self.footer.sections_of(SectionKind::NAMES).next().map_or(0, |section| section.offset);
+        let raw = self.section(SectionKind::NAMES)?;
+        Names::decode(&raw).map_err(|_| self.damaged(offset, "malformed names"))
+    }
+
+    /// How many pages an index has.
+    pub fn index_pages(&self, kind: IndexKind) -> usize {
+        self.footer.sections_of(section_kind(kind)).count()
+    }
+
+    /// One page of an index; the first has the greatest keys.
+    pub fn index_page(&self, kind: IndexKind, page: usize) -> Result<Vec<IndexEntry>, StorageError> {
+        let Some(section) = self.footer.sections_of(section_kind(kind)).nth(page) else { return Ok(Vec::new()) };
+        let raw = self.part(section)?;
+        index::decode(&raw, self.footer.traces).map_err(|_| self.damaged(section.offset, "malformed index"))
+    }
+
+    pub fn block_count(&self) -> u32 {
+        self.blocks.len() as u32
+    }
+
+    /// Offset and length of a block.
+    pub fn block_place(&self, index: u32) -> Option<(u64, u32)> {
+        self.blocks.get(index as usize).copied()
+    }
+
+    /// The open file, for those who look at it as a whole.
+    pub fn file(&self) -> &dyn DiskFile {
+        &*self.file
     }
 
     pub fn block(&self, index: u32) -> Result<Block, StorageError> {
@@ -161,17 +247,30 @@ impl Segment {
         Block::decode(&bytes).map_err(|bad| self.damaged(offset, bad.0))
     }
 
-    pub fn resources(&self) -> Result<Table, StorageError> {
+    /// The resources, and what of them cannot be read.
+    pub fn resources(&self) -> (Table, Vec<StorageError>) {
         self.table(SectionKind::RESOURCES)
     }
 
-    pub fn scopes(&self) -> Result<Table, StorageError> {
+    /// The scopes, and what of them cannot be read.
+    pub fn scopes(&self) -> (Table, Vec<StorageError>) {
         self.table(SectionKind::SCOPES)
     }
 
-    fn table(&self, kind: SectionKind) -> Result<Table, StorageError> {
-        let offset = self.footer.section(kind).map_or(0, |section| section.offset);
-        Table::decode(self.section(kind)?).map_err(|_| self.damaged(offset, "malformed table"))
+    fn table(&self, kind: SectionKind) -> (Table, Vec<StorageError>) {
+        let (mut table, mut errors) = (Table::default(), Vec::new());
+        for section in self.footer.sections_of(kind) {
+            let malformed = |_| self.damaged(section.offset, "malformed table");
+            errors.extend(self.part(section).and_then(|raw| table.add_page(raw).map_err(malformed)).err());
+        }
+        (table, errors)
+    }
+}
+
+fn section_kind(kind: IndexKind) -> SectionKind {
+    match kind {
+        IndexKind::Latency => SectionKind::LATENCY_INDEX,
+        IndexKind::StartTime => SectionKind::START_TIME_INDEX,
     }
 }
 

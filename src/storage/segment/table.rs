@@ -3,10 +3,12 @@
 //! A name is the first 16 bytes of the BLAKE3 hash of the envelope. Names hold across segments, so that a merge unites
 //! tables without touching the rows that use them; senders choose the content, hence a hash nobody can collide.
 
-use crate::model::wire::put_varint;
 use crate::storage::codec::{Decoder, Malformed, put_prefixed};
 use bytes::Bytes;
 use std::collections::HashMap;
+
+/// Bytes of a table that are checksummed as a unit, roughly: damage costs the rows that use these.
+const PAGE_BYTES: usize = 64 << 10;
 
 /// Names an envelope by its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,19 +26,29 @@ impl ContentHash {
 /// Collects envelopes; equal ones get the same index.
 #[derive(Default)]
 pub struct TableBuilder {
-    indices: HashMap<Vec<u8>, u32>,
+    by_content: HashMap<Vec<u8>, u32>,
+    by_hash: HashMap<ContentHash, u32>,
     entries: Vec<(ContentHash, Vec<u8>)>,
 }
 
 impl TableBuilder {
     /// The index of an envelope, new or known.
     pub fn intern(&mut self, envelope: &[u8]) -> u32 {
-        if let Some(&index) = self.indices.get(envelope) {
+        if let Some(&index) = self.by_content.get(envelope) {
             return index;
         }
-        let index = self.entries.len() as u32;
-        self.entries.push((ContentHash::of(envelope), envelope.to_vec()));
-        self.indices.insert(envelope.to_vec(), index);
+        let index = self.named(ContentHash::of(envelope), envelope);
+        self.by_content.insert(envelope.to_vec(), index);
+        index
+    }
+
+    /// The same where the envelope's hash is known.
+    pub fn named(&mut self, hash: ContentHash, envelope: &[u8]) -> u32 {
+        let next = self.entries.len() as u32;
+        let index = *self.by_hash.entry(hash).or_insert(next);
+        if index == next {
+            self.entries.push((hash, envelope.to_vec()));
+        }
         index
     }
 
@@ -56,17 +68,21 @@ impl TableBuilder {
         self.entries.is_empty()
     }
 
-    /// The table as stored: sorted by hash, so that equal content gives equal bytes.
-    pub fn encode(&self) -> Vec<u8> {
+    /// The table as stored, in pages: sorted by hash, so that equal content gives equal bytes.
+    pub fn encode(&self) -> Vec<Vec<u8>> {
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_unstable_by_key(|(hash, _)| *hash);
-        let mut out = Vec::new();
-        put_varint(&mut out, entries.len() as u64);
+        let mut pages = vec![Vec::new()];
         for (hash, envelope) in entries {
-            out.extend_from_slice(&hash.0);
-            put_prefixed(&mut out, envelope);
+            if pages.last().is_some_and(|page| page.len() >= PAGE_BYTES) {
+                pages.push(Vec::new());
+            }
+            if let Some(page) = pages.last_mut() {
+                page.extend_from_slice(&hash.0);
+                put_prefixed(page, envelope);
+            }
         }
-        out
+        pages
     }
 }
 
@@ -75,17 +91,20 @@ impl TableBuilder {
 pub struct Table(HashMap<ContentHash, Bytes>);
 
 impl Table {
-    pub fn decode(raw: Vec<u8>) -> Result<Self, Malformed> {
+    /// Adds the entries of a page.
+    pub fn add_page(&mut self, raw: Vec<u8>) -> Result<(), Malformed> {
         let raw = Bytes::from(raw);
         let mut fields = Decoder::new(&raw);
-        let count: usize = fields.small()?;
-        let mut table = HashMap::new();
-        for _ in 0..count {
+        while !fields.is_empty() {
             let hash = ContentHash(fields.array()?);
             let envelope = fields.prefixed()?;
-            table.insert(hash, raw.slice_ref(envelope));
+            self.0.insert(hash, raw.slice_ref(envelope));
         }
-        Ok(Self(table))
+        Ok(())
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&ContentHash, &Bytes)> {
+        self.0.iter()
     }
 
     pub fn get(&self, hash: &ContentHash) -> Option<&Bytes> {

@@ -4,8 +4,11 @@ use super::block::{BlockBuilder, PIECE, RunRow};
 use super::directory::{DirectoryEntry, PAGE_ENTRIES, PageRef, encode_index, encode_page};
 use super::facts::{Facts, Mark};
 use super::footer::{Footer, Section, SectionKind};
+use super::index::{self, INDEX_PAGE, IndexEntry, IndexKind};
+use super::names::Names;
+use super::part::Packer;
 use super::table::{ContentHash, TableBuilder};
-use super::{Codec, HEADER_SIZE, MAGIC, VERSION};
+use super::{Codec, HEADER_SIZE, MAGIC, VERSION, filter};
 use crate::model::{Row, TraceId, wire::put_varint};
 use crate::storage::codec::crc;
 use crate::storage::disk::{Disk, DiskFile, write_all_at};
@@ -25,27 +28,38 @@ pub struct WriteOptions {
     pub codec: Codec,
 }
 
+/// Which segment is being made, and of what.
+#[derive(Debug, Clone, Default)]
+pub struct Origin {
+    pub id: u64,
+    /// Id of the store.
+    pub store: [u8; 16],
+    /// Ids of the segments that a merge makes it from; none for a seal.
+    pub inputs: Vec<u64>,
+}
+
 /// A segment being written. The file has its name only once it is finished and its directory synced.
+///
+/// Blocks and directory pages go to the file as soon as they are full: what is kept until the end is a few bytes a trace.
 pub struct SegmentWriter<'a> {
     disk: &'a dyn Disk,
     file: Arc<dyn DiskFile>,
     path: PathBuf,
     options: WriteOptions,
-    tables: &'a Tables,
+    packer: Packer,
+    resources: TableBuilder,
+    scopes: TableBuilder,
+    names: Names,
     footer: Footer,
     pending: Vec<u8>,
     written: u64,
     builder: BlockBuilder,
-    block_lengths: Vec<u32>,
+    blocks: Vec<(u64, u32)>,
     entries: Vec<DirectoryEntry>,
-    pages: Vec<(TraceId, u32, Vec<u8>)>,
-}
-
-/// The resources and scopes that rows refer to, and the service of each resource.
-#[derive(Default)]
-pub struct Tables {
-    pub resources: TableBuilder,
-    pub scopes: TableBuilder,
+    pages: Vec<PageRef>,
+    latencies: Vec<IndexEntry>,
+    start_times: Vec<IndexEntry>,
+    hashes: Vec<u64>,
 }
 
 impl<'a> SegmentWriter<'a> {
@@ -53,31 +67,65 @@ impl<'a> SegmentWriter<'a> {
     pub fn create(
         disk: &'a dyn Disk,
         path: &Path,
-        id: u64,
-        store: [u8; 16],
-        tables: &'a Tables,
+        origin: Origin,
         options: WriteOptions,
     ) -> Result<Self, StorageError> {
         let file = disk.create(path, 0).map_err(StorageError::io(path, "creating"))?;
-        let lowest = u64::MAX;
-        let footer =
-            Footer { id, store, lsns: (lowest, 0), received: (lowest, 0), times: (lowest, 0), ..Footer::default() };
+        let Origin { id, store, inputs } = origin;
+        let none = (u64::MAX, 0);
+        let footer = Footer { id, store, inputs, lsns: none, received: none, times: none, ..Footer::default() };
         let mut writer = Self {
             disk,
             file,
             path: path.to_owned(),
             options,
-            tables,
+            packer: Packer::new(options.codec),
+            resources: TableBuilder::default(),
+            scopes: TableBuilder::default(),
+            names: Names::default(),
             footer,
             pending: Vec::with_capacity(WRITE_SIZE * 2),
             written: 0,
             builder: BlockBuilder::default(),
-            block_lengths: Vec::new(),
+            blocks: Vec::new(),
             entries: Vec::new(),
             pages: Vec::new(),
+            latencies: Vec::new(),
+            start_times: Vec::new(),
+            hashes: Vec::new(),
         };
         writer.put(&header(id, &store))?;
         Ok(writer)
+    }
+
+    /// The index by which rows refer to this resource.
+    pub fn resource(&mut self, envelope: &[u8]) -> u32 {
+        self.resources.intern(envelope)
+    }
+
+    /// The index by which rows refer to this scope.
+    pub fn scope(&mut self, envelope: &[u8]) -> u32 {
+        self.scopes.intern(envelope)
+    }
+
+    /// The same for a resource whose hash is known.
+    pub fn resource_named(&mut self, hash: ContentHash, envelope: &[u8]) -> u32 {
+        self.resources.named(hash, envelope)
+    }
+
+    /// The same for a scope whose hash is known.
+    pub fn scope_named(&mut self, hash: ContentHash, envelope: &[u8]) -> u32 {
+        self.scopes.named(hash, envelope)
+    }
+
+    /// What spans are called and which attribute keys they have; whoever adds runs adds these.
+    pub fn names(&mut self) -> &mut Names {
+        &mut self.names
+    }
+
+    /// Rows and traces added so far.
+    pub fn counts(&self) -> (u64, u64) {
+        (self.footer.rows, self.footer.traces)
     }
 
     /// Adds the run of a trace. Ids must ascend. `rows` have no duplicates.
@@ -86,17 +134,19 @@ impl<'a> SegmentWriter<'a> {
         if large || self.builder.size() >= self.options.block_size {
             self.finish_block(0)?;
         }
-        let block = self.block_lengths.len() as u32;
+        let block = self.blocks.len() as u32;
         let blocks = if large { self.add_pieces(id, rows)? } else { 1 };
         if !large {
             self.builder.add_run(id, rows);
         }
         self.note(id, rows, &facts, &mark);
-        self.entries.push(DirectoryEntry { trace_id: id, block, blocks, facts, mark });
-        if self.entries.len() >= PAGE_ENTRIES {
-            self.finish_page();
-        }
-        Ok(())
+        let entry = DirectoryEntry { trace_id: id, block, blocks, facts, mark };
+        let ordinal = (self.footer.traces - 1) as u32;
+        self.latencies.push(IndexEntry { key: IndexKind::Latency.key(&entry), ordinal });
+        self.start_times.push(IndexEntry { key: IndexKind::StartTime.key(&entry), ordinal });
+        self.hashes.push(filter::hash(id));
+        self.entries.push(entry);
+        if self.entries.len() >= PAGE_ENTRIES { self.finish_page() } else { Ok(()) }
     }
 
     /// Writes a run that is too large for a block into blocks of its own, and says how many.
@@ -134,33 +184,49 @@ impl<'a> SegmentWriter<'a> {
         if self.builder.is_empty() {
             return Ok(());
         }
-        let Tables { resources, scopes } = self.tables;
+        let Self { resources, scopes, builder, packer, .. } = self;
         let resource = |index| resources.hash(index).unwrap_or(ContentHash([0; 16]));
         let scope = |index| scopes.hash(index).unwrap_or(ContentHash([0; 16]));
-        let block = self.builder.finish(self.options.codec, flags, (&resource, &scope));
-        self.block_lengths.push(block.len() as u32);
+        let block = builder.finish(packer, flags, (&resource, &scope));
+        self.blocks.push((self.position(), block.len() as u32));
         self.footer.blocks += 1;
         self.put(&block)
     }
 
-    fn finish_page(&mut self) {
-        let Some(first) = self.entries.first() else { return };
-        let page = encode_page(&self.entries, self.options.codec);
-        self.pages.push((first.trace_id, self.entries.len() as u32, page));
+    fn finish_page(&mut self) -> Result<(), StorageError> {
+        let Some(first) = self.entries.first().map(|entry| entry.trace_id) else { return Ok(()) };
+        let page = encode_page(&self.entries, &mut self.packer);
+        let (offset, length, entries) = (self.position(), page.len() as u32, self.entries.len() as u32);
+        self.pages.push(PageRef { first, offset, length, entries });
         self.entries.clear();
+        self.put(&page)
+    }
+
+    fn position(&self) -> u64 {
+        self.written + self.pending.len() as u64
     }
 
     /// Writes what is left and makes the file durable. It still has its unfinished name.
     pub fn finish(mut self) -> Result<Footer, StorageError> {
         self.finish_block(0)?;
-        self.finish_page();
-        self.put_directory()?;
-        let mut lengths = Vec::new();
-        put_varint(&mut lengths, self.block_lengths.len() as u64);
-        self.block_lengths.iter().for_each(|&length| put_varint(&mut lengths, length.into()));
-        self.put_section(SectionKind::BLOCK_INDEX, &lengths)?;
-        self.put_section(SectionKind::RESOURCES, &self.tables.resources.encode())?;
-        self.put_section(SectionKind::SCOPES, &self.tables.scopes.encode())?;
+        self.finish_page()?;
+        self.put_section(SectionKind::DIRECTORY_INDEX, &encode_index(&self.pages))?;
+        self.put_section(SectionKind::BLOCK_INDEX, &encode_blocks(&self.blocks))?;
+        for (kind, pages) in
+            [(SectionKind::RESOURCES, self.resources.encode()), (SectionKind::SCOPES, self.scopes.encode())]
+        {
+            pages.iter().try_for_each(|page| self.put_section(kind, page))?;
+        }
+        self.put_section(SectionKind::FILTER, &filter::build(&self.hashes))?;
+        self.put_section(SectionKind::NAMES, &self.names.encode())?;
+        let indexes = [
+            (SectionKind::LATENCY_INDEX, std::mem::take(&mut self.latencies)),
+            (SectionKind::START_TIME_INDEX, std::mem::take(&mut self.start_times)),
+        ];
+        for (kind, mut entries) in indexes {
+            index::sort(&mut entries);
+            entries.chunks(INDEX_PAGE).try_for_each(|page| self.put_section(kind, &index::encode(page)))?;
+        }
         let footer = self.footer.encode();
         self.put(&footer)?;
         self.flush()?;
@@ -168,28 +234,10 @@ impl<'a> SegmentWriter<'a> {
         Ok(self.footer)
     }
 
-    fn put_directory(&mut self) -> Result<(), StorageError> {
-        let start = self.written + self.pending.len() as u64;
-        let mut refs = Vec::with_capacity(self.pages.len());
-        let mut offset = start;
-        for (first, entries, page) in std::mem::take(&mut self.pages) {
-            refs.push(PageRef { first, offset, length: page.len() as u32, entries });
-            offset += page.len() as u64;
-            self.put(&page)?;
-        }
-        let length = offset - start;
-        let kind = SectionKind::DIRECTORY;
-        let section = Section { kind, codec: Codec::None, offset: start, length, raw_length: length, crc: 0 };
-        self.footer.sections.push(section);
-        self.put_section(SectionKind::DIRECTORY_INDEX, &encode_index(&refs))
-    }
-
     fn put_section(&mut self, kind: SectionKind, raw: &[u8]) -> Result<(), StorageError> {
-        let (codec, packed) = self.options.codec.compress(raw);
-        let offset = self.written + self.pending.len() as u64;
-        let (length, raw_length) = (packed.len() as u64, raw.len() as u64);
-        self.footer.sections.push(Section { kind, codec, offset, length, raw_length, crc: crc(&[&packed]) });
-        self.put(&packed)
+        let part = self.packer.part(kind, 0, &[], raw);
+        self.footer.sections.push(Section { kind, offset: self.position(), length: part.len() as u64 });
+        self.put(&part)
     }
 
     fn put(&mut self, bytes: &[u8]) -> Result<(), StorageError> {
@@ -221,6 +269,19 @@ fn piece_length(rows: &[RunRow<'_>], block_size: usize) -> usize {
             bytes >= block_size
         })
         .map_or(rows.len(), |last| last + 1)
+}
+
+/// The block index as stored: distance from the end of the block before, and length.
+fn encode_blocks(blocks: &[(u64, u32)]) -> Vec<u8> {
+    let mut out = Vec::new();
+    put_varint(&mut out, blocks.len() as u64);
+    let mut end = HEADER_SIZE as u64;
+    for &(offset, length) in blocks {
+        put_varint(&mut out, offset - end);
+        put_varint(&mut out, length.into());
+        end = offset + u64::from(length);
+    }
+    out
 }
 
 /// The bytes a segment begins with.

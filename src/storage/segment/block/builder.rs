@@ -1,10 +1,11 @@
 //! Runs on their way into a block.
 
-use super::{BLOCK_HEADER, NO_PARENT, PARENT_BY_ID, PARENT_BY_INDEX};
+use super::{NO_PARENT, PARENT_BY_ID, PARENT_BY_INDEX};
 use crate::model::wire::put_varint;
 use crate::model::{Row, SpanId, TraceId, time::Nanos};
-use crate::storage::codec::{crc, put_signed};
-use crate::storage::segment::Codec;
+use crate::storage::codec::put_signed;
+use crate::storage::segment::SectionKind;
+use crate::storage::segment::part::Packer;
 use crate::storage::segment::table::ContentHash;
 use std::collections::HashMap;
 
@@ -46,28 +47,14 @@ struct Columns {
     resources: Vec<u8>,
     scopes: Vec<u8>,
     arrivals: Vec<u8>,
-    places: Vec<u8>,
     body_lengths: Vec<u8>,
 }
 
 impl Columns {
-    fn all(&self) -> [&Vec<u8>; 12] {
+    fn all(&self) -> [&Vec<u8>; 11] {
         let Self { span_ids, parents, starts, durations, kinds, statuses, shapes, resources, scopes, .. } = self;
-        let Self { arrivals, places, body_lengths, .. } = self;
-        [
-            span_ids,
-            parents,
-            starts,
-            durations,
-            kinds,
-            statuses,
-            shapes,
-            resources,
-            scopes,
-            arrivals,
-            places,
-            body_lengths,
-        ]
+        let Self { arrivals, body_lengths, .. } = self;
+        [span_ids, parents, starts, durations, kinds, statuses, shapes, resources, scopes, arrivals, body_lengths]
     }
 }
 
@@ -160,7 +147,6 @@ impl BlockBuilder {
         put_varint(&mut columns.resources, resource);
         put_varint(&mut columns.scopes, scope);
         put_varint(&mut columns.arrivals, arrival);
-        put_varint(&mut columns.places, row.place.into());
         put_varint(&mut columns.body_lengths, run_row.body.len() as u64);
         self.bodies.extend_from_slice(run_row.body);
         self.rows += 1;
@@ -169,32 +155,22 @@ impl BlockBuilder {
     /// The finished block; the builder is empty again. `names` gives the content hash of a table's entry.
     pub fn finish(
         &mut self,
-        codec: Codec,
+        packer: &mut Packer,
         flags: u8,
         names: (&dyn Fn(u32) -> ContentHash, &dyn Fn(u32) -> ContentHash),
     ) -> Vec<u8> {
         let block = std::mem::take(self);
+        let (resources, scopes) = (&block.resources.values, &block.scopes.values);
+        let mut head = Vec::with_capacity(16 * (1 + resources.len() + scopes.len()));
+        let counts = [block.run_count, block.rows, resources.len() as u32, scopes.len() as u32];
+        counts.into_iter().for_each(|count| head.extend_from_slice(&count.to_le_bytes()));
+        resources.iter().for_each(|&resource| head.extend_from_slice(&names.0(resource).0));
+        scopes.iter().for_each(|&scope| head.extend_from_slice(&names.1(scope).0));
         let mut raw = block.runs;
         put_arrivals(&mut raw, &block.arrivals.values);
         block.columns.all().into_iter().for_each(|column| raw.extend_from_slice(column));
-        let columns_len = raw.len() as u32;
         raw.extend_from_slice(&block.bodies);
-        let (codec, packed) = codec.compress(&raw);
-
-        let (resources, scopes) = (&block.resources.values, &block.scopes.values);
-        let length = BLOCK_HEADER + 16 * (resources.len() + scopes.len()) + packed.len();
-        let mut out = Vec::with_capacity(length);
-        out.extend_from_slice(&[0; 4]);
-        out.extend_from_slice(&(length as u32).to_le_bytes());
-        out.extend_from_slice(&[codec as u8, flags, 0, 0]);
-        let counts = [raw.len() as u32, block.run_count, block.rows, resources.len() as u32, scopes.len() as u32];
-        counts.into_iter().chain([columns_len, 0]).for_each(|count| out.extend_from_slice(&count.to_le_bytes()));
-        resources.iter().for_each(|&resource| out.extend_from_slice(&names.0(resource).0));
-        scopes.iter().for_each(|&scope| out.extend_from_slice(&names.1(scope).0));
-        out.extend_from_slice(&packed);
-        let crc = crc(&[out.get(4..).unwrap_or_default()]);
-        out.splice(..4, crc.to_le_bytes());
-        out
+        packer.part(SectionKind::BLOCK, flags, &head, &raw)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Neighbouring runs, compressed and checksummed as a unit.
 //!
-//! The names of the resources and scopes that the rows use stand uncompressed behind the header. The compressed part
+//! Counts and the names of the resources and scopes that the rows use stand uncompressed in front. The compressed part
 //! begins with the key columns of all rows, then come the bodies, one after the other. Columns first and bodies after
 //! compresses better than row by row, and a merge copies bodies without parsing them.
 
@@ -8,10 +8,8 @@ mod builder;
 mod reader;
 
 pub use builder::{BlockBuilder, RunRow};
-pub use reader::{BadBlock, Block, BlockRow, Run};
+pub use reader::{Block, BlockRow, Run};
 
-/// Bytes of a block's header, before the names.
-pub const BLOCK_HEADER: usize = 40;
 /// The block holds part of one run and nothing else.
 pub const PIECE: u8 = 1;
 

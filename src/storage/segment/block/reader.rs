@@ -3,8 +3,9 @@
 use super::{NO_PARENT, PARENT_BY_ID, PARENT_BY_INDEX};
 use crate::model::wire::keys;
 use crate::model::{Row, SpanId, TraceId, time::Nanos};
-use crate::storage::codec::{Decoder, Malformed, crc};
-use crate::storage::segment::Codec;
+use crate::storage::codec::{Decoder, Malformed};
+use crate::storage::segment::SectionKind;
+use crate::storage::segment::part::{BadPart, Part};
 use crate::storage::segment::table::ContentHash;
 
 /// A block read back.
@@ -37,45 +38,32 @@ pub struct BlockRow {
     body: std::ops::Range<usize>,
 }
 
-/// The checksum does not fit the bytes, or they make no sense in spite of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BadBlock(pub &'static str);
-
-impl From<Malformed> for BadBlock {
+impl From<Malformed> for BadPart {
     fn from(_: Malformed) -> Self {
         Self("malformed block")
     }
 }
 
 impl Block {
-    pub fn decode(bytes: &[u8]) -> Result<Self, BadBlock> {
-        let mut header = Decoder::new(bytes);
-        let stored = header.u32()?;
-        if stored != crc(&[header.rest()]) {
-            return Err(BadBlock("block checksum does not match"));
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadPart> {
+        let part = Part::decode(bytes)?;
+        if part.kind != SectionKind::BLOCK {
+            return Err(BadPart("no block"));
         }
-        if header.u32()? as usize != bytes.len() {
-            return Err(BadBlock("block length does not match"));
-        }
-        let (codec, flags) = (header.u8()?, header.u8()?);
-        header.bytes(2)?;
-        let (raw_len, runs, rows) = (header.u32()? as usize, header.u32()? as usize, header.u32()? as usize);
-        let (resources, scopes) = (header.u32()? as usize, header.u32()? as usize);
-        header.bytes(8)?;
-        let mut block = Self { flags, resources: hashes(&mut header, resources)?, ..Self::default() };
-        block.scopes = hashes(&mut header, scopes)?;
-        let codec = Codec::from_u8(codec).ok_or(BadBlock("unknown block codec"))?;
-        block.raw = codec.decompress(header.rest(), raw_len).ok_or(BadBlock("block does not decompress"))?;
-        let raw = std::mem::take(&mut block.raw);
-        block.decode_columns(&raw, runs, rows)?;
-        block.raw = raw;
+        let mut head = Decoder::new(part.head);
+        let (runs, rows) = (head.u32()? as usize, head.u32()? as usize);
+        let (resources, scopes) = (head.u32()? as usize, head.u32()? as usize);
+        let mut block = Self { flags: part.flags, resources: hashes(&mut head, resources)?, ..Self::default() };
+        block.scopes = hashes(&mut head, scopes)?;
+        block.decode_columns(&part.raw, runs, rows)?;
+        block.raw = part.raw;
         Ok(block)
     }
 
-    fn decode_columns(&mut self, raw: &[u8], runs: usize, rows: usize) -> Result<(), BadBlock> {
+    fn decode_columns(&mut self, raw: &[u8], runs: usize, rows: usize) -> Result<(), BadPart> {
         // Every row takes more than one byte of the columns: a larger count is not worth allocating for.
         if runs > raw.len() || rows > raw.len() {
-            return Err(BadBlock("block counts do not match"));
+            return Err(BadPart("block counts do not match"));
         }
         let mut columns = Decoder::new(raw);
         let bases = self.decode_runs(&mut columns, runs, rows)?;
@@ -93,21 +81,21 @@ impl Block {
         self.decode_rest(&mut columns, &arrivals)
     }
 
-    fn decode_runs(&mut self, columns: &mut Decoder<'_>, runs: usize, rows: usize) -> Result<Vec<Nanos>, BadBlock> {
+    fn decode_runs(&mut self, columns: &mut Decoder<'_>, runs: usize, rows: usize) -> Result<Vec<Nanos>, BadPart> {
         let mut bases = Vec::with_capacity(runs);
         let mut from = 0usize;
         for _ in 0..runs {
             let trace_id = TraceId(columns.array()?);
             let count: usize = columns.small()?;
-            let to = from.checked_add(count).filter(|&to| to <= rows).ok_or(BadBlock("run lengths do not match"))?;
+            let to = from.checked_add(count).filter(|&to| to <= rows).ok_or(BadPart("run lengths do not match"))?;
             self.runs.push(Run { trace_id, rows: from..to });
             bases.push(columns.varint()?);
             from = to;
         }
-        if from == rows { Ok(bases) } else { Err(BadBlock("run lengths do not match")) }
+        if from == rows { Ok(bases) } else { Err(BadPart("run lengths do not match")) }
     }
 
-    fn decode_parents(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadBlock> {
+    fn decode_parents(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadPart> {
         for run in &self.runs {
             let rows = self.rows.get_mut(run.rows.clone()).unwrap_or_default();
             let ids: Vec<_> = rows.iter().map(|row| row.row.span_id).collect();
@@ -115,14 +103,14 @@ impl Block {
                 row.row.parent = match columns.varint()? {
                     NO_PARENT => SpanId::default(),
                     PARENT_BY_ID => SpanId(columns.array()?),
-                    index => *ids.get((index - PARENT_BY_INDEX) as usize).ok_or(BadBlock("parent out of range"))?,
+                    index => *ids.get((index - PARENT_BY_INDEX) as usize).ok_or(BadPart("parent out of range"))?,
                 };
             }
         }
         Ok(())
     }
 
-    fn decode_rest(&mut self, columns: &mut Decoder<'_>, arrivals: &[(u64, Nanos)]) -> Result<(), BadBlock> {
+    fn decode_rest(&mut self, columns: &mut Decoder<'_>, arrivals: &[(u64, Nanos)]) -> Result<(), BadPart> {
         for row in &mut self.rows {
             row.row.end = row.row.start.wrapping_add(columns.signed()? as u64);
         }
@@ -143,15 +131,12 @@ impl Block {
         }
         for row in &mut self.rows {
             let arrival: usize = columns.small()?;
-            (row.row.lsn, row.row.received) = *arrivals.get(arrival).ok_or(BadBlock("arrival out of range"))?;
-        }
-        for row in &mut self.rows {
-            row.row.place = columns.small()?;
+            (row.row.lsn, row.row.received) = *arrivals.get(arrival).ok_or(BadPart("arrival out of range"))?;
         }
         self.decode_bodies(columns)
     }
 
-    fn decode_bodies(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadBlock> {
+    fn decode_bodies(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadPart> {
         let mut lengths = Vec::with_capacity(self.rows.len());
         for _ in 0..self.rows.len() {
             lengths.push(columns.small::<usize>()?);
@@ -159,11 +144,11 @@ impl Block {
         let mut from = columns.position();
         let end = from.saturating_add(columns.rest().len());
         for (row, length) in self.rows.iter_mut().zip(lengths) {
-            let to = from.checked_add(length).filter(|&to| to <= end).ok_or(BadBlock("body out of range"))?;
+            let to = from.checked_add(length).filter(|&to| to <= end).ok_or(BadPart("body out of range"))?;
             row.body = from..to;
             from = to;
         }
-        if from == end { Ok(()) } else { Err(BadBlock("bytes behind the last body")) }
+        if from == end { Ok(()) } else { Err(BadPart("bytes behind the last body")) }
     }
 
     /// The run of a trace in this block.
@@ -186,12 +171,12 @@ impl Block {
     }
 }
 
-fn hashes(fields: &mut Decoder<'_>, count: usize) -> Result<Vec<ContentHash>, BadBlock> {
+fn hashes(fields: &mut Decoder<'_>, count: usize) -> Result<Vec<ContentHash>, BadPart> {
     let bytes = fields.bytes(count.saturating_mul(16))?;
     Ok(bytes.as_chunks::<16>().0.iter().map(|hash| ContentHash(*hash)).collect())
 }
 
-fn get_arrivals(columns: &mut Decoder<'_>) -> Result<Vec<(u64, Nanos)>, BadBlock> {
+fn get_arrivals(columns: &mut Decoder<'_>) -> Result<Vec<(u64, Nanos)>, BadPart> {
     let count: usize = columns.small()?;
     let mut arrivals = Vec::new();
     let mut before = (0u64, 0u64);
