@@ -9,6 +9,7 @@ use crate::storage::error::StorageError;
 use crate::storage::files::{LOCK, Layout, log_id};
 use crate::storage::manifest::{self, FileKind, Found, LiveFile, Manifest};
 use crate::storage::memtable::Entry;
+use crate::storage::owner::Identity;
 use crate::storage::segment::Segment;
 use crate::storage::set_aside::{self, SetAside};
 use crate::storage::wal::Hole;
@@ -151,10 +152,27 @@ fn open_segments(disk: &dyn Disk, layout: &Layout, manifest: &Manifest) -> (Vec<
     for file in manifest.files.iter().filter(|file| matches!(file.kind, FileKind::Segment | FileKind::Remainder)) {
         match Segment::open_as(disk, &layout.segment(file.id), &manifest.store, file.id) {
             Ok(segment) => segments.push(Arc::new(segment)),
-            Err(error) => unreadable.push(Unreadable { file: file.clone(), why: error.to_string() }),
+            Err(error) => match open_damaged(disk, layout, manifest, file, &error) {
+                Some(segment) => segments.push(Arc::new(segment)),
+                None => unreadable.push(Unreadable { file: file.clone(), why: error.to_string() }),
+            },
         }
     }
     (segments, unreadable)
+}
+
+/// A segment of which not all is whole, if something of it is.
+fn open_damaged(
+    disk: &dyn Disk,
+    layout: &Layout,
+    manifest: &Manifest,
+    file: &LiveFile,
+    error: &StorageError,
+) -> Option<Segment> {
+    let own = Identity { store: manifest.store, id: file.id };
+    let damaged = matches!(error, StorageError::Damaged { .. });
+    let why = format!("{error}; what of this segment is whole is read without it");
+    damaged.then(|| Segment::open_damaged(disk, &layout.segment(file.id), own, &why).ok()).flatten()
 }
 
 /// Makes durable what is in the log. A kill may have left frames that the system has and the disk has not: they become

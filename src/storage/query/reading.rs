@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Reads from one snapshot. Remembers the tables and the last block of each segment, for neighbours are asked for next.
 pub struct Reading<'a> {
     pub(super) snapshot: &'a Snapshot,
-    tables: HashMap<usize, Arc<(Table, Table)>>,
+    tables: HashMap<usize, Arc<Tables>>,
     blocks: HashMap<usize, (u32, Arc<Block>)>,
 }
 
@@ -29,10 +29,9 @@ impl<'a> Reading<'a> {
     pub fn find(&self, id: TraceId) -> Fragments {
         let mut fragments = Fragments::new(id);
         for (index, segment) in self.snapshot.segments.iter().enumerate() {
-            match segment.find(id) {
-                Ok(entry) => fragments.segments.extend(entry.map(|entry| (index, entry))),
-                Err(error) => fragments.warnings.push(error.to_string()),
-            }
+            let found = segment.look_up(id);
+            fragments.segments.extend(found.entries.into_iter().map(|entry| (index, entry)));
+            fragments.warnings.extend(found.errors.iter().map(ToString::to_string));
         }
         let unreadable = self.snapshot.unreadable.iter().map(|file| file.why.clone());
         fragments.warnings.extend(unreadable);
@@ -67,12 +66,11 @@ impl<'a> Reading<'a> {
     ) {
         let Some(segment) = self.snapshot.segments.get(index).cloned() else { return };
         for block in entry.block..entry.block.saturating_add(entry.blocks) {
-            let piece = self.block(index, &segment, block).and_then(|block| {
-                let tables = self.tables(index, &segment)?;
-                stored_rows(&segment, &block, &tables, entry.trace_id)
-            });
-            match piece {
-                Ok(rows) => spans.extend(rows),
+            match self.block(index, &segment, block) {
+                Ok(block) => {
+                    let tables = self.tables(index, &segment);
+                    add_rows((&segment, &block, &tables), entry.trace_id, spans, warnings);
+                }
                 Err(error) => warnings.push(error.to_string()),
             }
         }
@@ -87,35 +85,47 @@ impl<'a> Reading<'a> {
         Ok(read)
     }
 
-    fn tables(&mut self, index: usize, segment: &Segment) -> Result<Arc<(Table, Table)>, StorageError> {
-        if let Some(known) = self.tables.get(&index) {
-            return Ok(known.clone());
-        }
-        // What of them is damaged is noticed where a row needs it.
-        let read = Arc::new((segment.resources().0, segment.scopes().0));
-        self.tables.insert(index, read.clone());
-        Ok(read)
+    fn tables(&mut self, index: usize, segment: &Segment) -> Arc<Tables> {
+        let read = || {
+            let ((resources, mut errors), (scopes, more)) = (segment.resources(), segment.scopes());
+            errors.extend(more);
+            Arc::new(Tables { resources, scopes, errors })
+        };
+        self.tables.entry(index).or_insert_with(read).clone()
     }
 }
 
-fn stored_rows(
-    segment: &Segment,
-    block: &Block,
-    (resources, scopes): &(Table, Table),
+/// The resources and scopes of a segment, and what of them cannot be read.
+struct Tables {
+    resources: Table,
+    scopes: Table,
+    errors: Vec<StorageError>,
+}
+
+/// Adds the rows that a block has of a trace. A row whose resource or scope is missing is left out and said.
+fn add_rows(
+    (segment, block, tables): (&Segment, &Block, &Tables),
     id: TraceId,
-) -> Result<Vec<StoredSpan>, StorageError> {
-    let missing = |what: &str| StorageError::damaged(segment.path(), 0, format!("{what} of trace {id} is missing"));
-    let run = block.run(id).ok_or_else(|| missing("a run"))?;
+    spans: &mut Vec<StoredSpan>,
+    warnings: &mut Vec<String>,
+) {
+    let path = segment.path().display();
+    let Some(run) = block.run(id) else { return warnings.push(format!("{path}: a run of trace {id} is missing")) };
     let rows = block.rows.get(run.rows.clone()).unwrap_or_default();
-    let span = |row: &BlockRow| {
-        let resource = block.resources.get(row.resource as usize).and_then(|hash| resources.get(hash));
-        let scope = block.scopes.get(row.scope as usize).and_then(|hash| scopes.get(hash));
-        Ok(StoredSpan {
-            row: row.row,
-            resource: resource.ok_or_else(|| missing("a resource"))?.clone(),
-            scope: scope.ok_or_else(|| missing("a scope"))?.clone(),
-            span: block.span(id, row).into(),
-        })
-    };
-    rows.iter().map(span).collect()
+    let whole = rows.iter().filter_map(|row| stored_row(block, tables, id, row));
+    let before = spans.len();
+    spans.extend(whole);
+    if spans.len() < before + rows.len() {
+        warnings.extend(tables.errors.iter().map(ToString::to_string));
+        warnings.push(format!("{path}: resources or scopes of trace {id} are missing"));
+    }
+}
+
+fn stored_row(block: &Block, tables: &Tables, id: TraceId, row: &BlockRow) -> Option<StoredSpan> {
+    Some(StoredSpan {
+        row: row.row,
+        resource: tables.resources.get(block.resources.get(row.resource as usize)?)?.clone(),
+        scope: tables.scopes.get(block.scopes.get(row.scope as usize)?)?.clone(),
+        span: block.span(id, row).into(),
+    })
 }

@@ -85,9 +85,12 @@ impl<'a> DirectoryCursor<'a> {
 
     fn fill(&mut self, warnings: &mut Vec<String>) {
         while self.entries.is_empty() && self.next_page < self.segment.page_count() {
-            match self.segment.page(self.next_page) {
-                Ok(entries) => self.entries = entries.into(),
-                Err(error) => warnings.push(error.to_string()),
+            let page = self.segment.readable_page(self.next_page);
+            self.entries = page.entries.into();
+            for warning in page.errors.iter().map(ToString::to_string) {
+                if !warnings.contains(&warning) {
+                    warnings.push(warning);
+                }
             }
             self.next_page += 1;
         }

@@ -9,6 +9,7 @@
 //! The footer names every section, so that one that is not asked for is never read. Every part has a checksum of its
 //! own: damage costs only the part it hit. Byte tables: `docs/formats.md`.
 
+pub mod anatomy;
 pub mod block;
 pub mod directory;
 pub mod facts;
@@ -16,6 +17,7 @@ pub mod filter;
 pub mod footer;
 pub mod identity;
 pub mod index;
+pub mod mend;
 pub mod names;
 pub mod part;
 pub mod reader;
@@ -23,11 +25,12 @@ pub mod scan;
 pub mod table;
 pub mod writer;
 
+pub use anatomy::Anatomy;
 pub use block::{Block, RunRow};
 pub use directory::DirectoryEntry;
 pub use facts::{Facts, Mark};
 pub use footer::{Footer, Section, SectionKind};
-pub use identity::identify;
+pub use identity::{Header, identify};
 pub use index::{IndexEntry, IndexKind};
 pub use names::Names;
 pub use reader::Segment;

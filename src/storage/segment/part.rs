@@ -84,6 +84,11 @@ impl<'a> Part<'a> {
         Ok(Self { kind, flags, head, raw })
     }
 
+    /// What a part holds, given bytes whose checksum is known to fit.
+    pub fn kind_of(bytes: &[u8]) -> Option<SectionKind> {
+        bytes.get(8).map(|kind| SectionKind(*kind))
+    }
+
     /// The head of a part alone. The whole part is checked and nothing is unpacked.
     pub fn head_of(bytes: &'a [u8]) -> Result<&'a [u8], BadPart> {
         Ok(Checked::read(bytes)?.head)

@@ -1,5 +1,6 @@
 //! Reads a segment: footer and indexes when it is opened, everything else when it is asked for.
 
+use super::anatomy::decode_blocks;
 use super::block::Block;
 use super::directory::{DirectoryEntry, PAGE_ENTRIES, PageRef, decode_ids, decode_index, decode_page};
 use super::footer::{BadFooter, Footer, Section, SectionKind, TRAILER_SIZE};
@@ -10,7 +11,6 @@ use super::table::Table;
 use super::writer::header;
 use super::{HEADER_SIZE, VERSION, filter};
 use crate::model::TraceId;
-use crate::storage::codec::Decoder;
 use crate::storage::disk::{Disk, DiskFile};
 use crate::storage::error::StorageError;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,15 @@ pub struct Segment {
     path: PathBuf,
     file: Arc<dyn DiskFile>,
     size: u64,
-    footer: Footer,
-    pages: Vec<PageRef>,
+    pub(super) footer: Footer,
+    pub(super) pages: Vec<PageRef>,
     /// Offset and length of each block.
-    blocks: Vec<(u64, u32)>,
+    pub(super) blocks: Vec<(u64, u32)>,
     /// Read when first asked for. Damaged, it says nothing: an answer is then found without it.
     filter: OnceLock<Vec<u8>>,
     names: OnceLock<Result<Arc<Names>, StorageError>>,
+    /// Why the footer or the indexes are not those of the file, where they were made from its blocks.
+    pub(super) damage: Option<String>,
     /// Set once nothing names the file any more.
     given_up: OnceLock<Arc<dyn Disk>>,
 }
@@ -60,14 +62,18 @@ impl Segment {
         let file = disk.open(path).map_err(StorageError::io(path, "opening"))?;
         let size = file.len().map_err(StorageError::io(path, "opening"))?;
         let footer = read_footer(&*file, path, size)?;
-        let (pages, blocks, given_up) = (Vec::new(), Vec::new(), OnceLock::new());
-        let (filter, names) = (OnceLock::new(), OnceLock::new());
-        let mut segment = Self { path: path.to_owned(), file, size, footer, pages, blocks, filter, names, given_up };
+        let mut segment = Self::of_parts(path, file, size, footer);
         segment.check_header()?;
         let index = segment.section(SectionKind::DIRECTORY_INDEX)?;
         segment.pages = decode_index(&index).map_err(|_| segment.damaged(0, "malformed directory index"))?;
         segment.blocks = segment.read_block_index()?;
         Ok(segment)
+    }
+
+    pub(super) fn of_parts(path: &Path, file: Arc<dyn DiskFile>, size: u64, footer: Footer) -> Self {
+        let (pages, blocks, given_up) = (Vec::new(), Vec::new(), OnceLock::new());
+        let (filter, names, damage) = (OnceLock::new(), OnceLock::new(), None);
+        Self { path: path.to_owned(), file, size, footer, pages, blocks, filter, names, damage, given_up }
     }
 
     fn check_header(&self) -> Result<(), StorageError> {
@@ -123,17 +129,7 @@ impl Segment {
 
     fn read_block_index(&self) -> Result<Vec<(u64, u32)>, StorageError> {
         let raw = self.section(SectionKind::BLOCK_INDEX)?;
-        let malformed = |_| self.damaged(0, "malformed block index");
-        let mut fields = Decoder::new(&raw);
-        let mut blocks = Vec::new();
-        let mut end = HEADER_SIZE as u64;
-        for _ in 0..fields.small::<usize>().map_err(malformed)? {
-            let offset = end.saturating_add(fields.varint().map_err(malformed)?);
-            let length: u32 = fields.small().map_err(malformed)?;
-            blocks.push((offset, length));
-            end = offset.saturating_add(length.into());
-        }
-        Ok(blocks)
+        decode_blocks(&raw).map_err(|_| self.damaged(0, "malformed block index"))
     }
 
     /// Whether the trace may be here. No is certain; any doubt says yes.
@@ -167,13 +163,19 @@ impl Segment {
     }
 
     fn read_page(&self, page: &PageRef) -> Result<Vec<DirectoryEntry>, StorageError> {
+        self.refuse_damaged()?;
         let bytes = self.read(page.offset, page.length.into())?;
         decode_page(&bytes).map_err(|bad| self.damaged(page.offset, bad.0))
+    }
+
+    fn refuse_damaged(&self) -> Result<(), StorageError> {
+        self.damage.as_ref().map_or(Ok(()), |why| Err(StorageError::Refused(why.clone())))
     }
 
     /// The ids of one directory page, in order: much cheaper than its entries.
     pub fn page_ids(&self, index: usize) -> Result<Vec<TraceId>, StorageError> {
         let Some(page) = self.pages.get(index) else { return Ok(Vec::new()) };
+        self.refuse_damaged()?;
         let bytes = self.read(page.offset, page.length.into())?;
         decode_ids(&bytes).map_err(|bad| self.damaged(page.offset, bad.0))
     }
