@@ -92,6 +92,54 @@ pub fn read_file(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// A file of which bytes that cannot be read are zeros, so that a bad place of the disk costs what lies in it and no more.
+pub struct Tolerant(pub Arc<dyn DiskFile>);
+
+impl Tolerant {
+    /// What a disk fails to read as a unit.
+    const UNIT: usize = 4096;
+}
+
+impl DiskFile for Tolerant {
+    fn len(&self) -> io::Result<u64> {
+        self.0.len()
+    }
+
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        match self.0.read_at(buffer, offset) {
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => {}
+            other => return other,
+        }
+        // In units of the file, not of what was asked for.
+        let first = Self::UNIT - offset as usize % Self::UNIT;
+        let (head, rest) = buffer.split_at_mut(first.min(buffer.len()));
+        let mut at = offset;
+        for unit in std::iter::once(head).chain(rest.chunks_mut(Self::UNIT)) {
+            if self.0.read_at(unit, at).is_err() {
+                unit.fill(0);
+            }
+            at += unit.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, _: &[IoSlice<'_>], _: u64) -> io::Result<usize> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Reads a whole file; bytes that cannot be read are zeros.
+pub fn read_file_tolerant(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = Tolerant(disk.open(path)?);
+    let mut bytes = vec![0; usize::try_from(file.len()?).map_err(io::Error::other)?];
+    file.read_at(&mut bytes, 0)?;
+    Ok(bytes)
+}
+
 /// The operating system's files.
 pub struct SystemDisk;
 

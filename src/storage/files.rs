@@ -11,6 +11,7 @@
 //! *.unfinished              being written; meaningless after a start
 //! ```
 
+use super::manifest::FileKind;
 use std::path::{Path, PathBuf};
 
 pub const LOCK: &str = "LOCK";
@@ -53,6 +54,14 @@ impl Layout {
 
     pub fn segment(&self, id: u64) -> PathBuf {
         self.segments.join(format!("{id:016x}{SEGMENT_SUFFIX}"))
+    }
+
+    /// A file that a manifest names.
+    pub fn live(&self, kind: FileKind, id: u64) -> PathBuf {
+        match kind {
+            FileKind::SetAside => self.set_aside(id),
+            FileKind::Segment | FileKind::Remainder | FileKind::Decisions => self.segment(id),
+        }
     }
 
     pub fn set_aside(&self, id: u64) -> PathBuf {

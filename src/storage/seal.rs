@@ -71,7 +71,7 @@ fn intern<'a>(writer: &mut SegmentWriter<'_>, entries: &'a [Entry]) -> Reference
             let index = writer.resource(envelope);
             if index as usize == references.services.len() {
                 references.services.push(read::service_name(envelope).unwrap_or_default());
-                add_keys(writer.names(), envelope, RESOURCE_SPANS_RESOURCE, RESOURCE_ATTRIBUTES);
+                writer.names().add_resource(envelope);
             }
             indices.push(index);
         }
@@ -81,23 +81,13 @@ fn intern<'a>(writer: &mut SegmentWriter<'_>, entries: &'a [Entry]) -> Reference
             let index = writer.scope(envelope);
             if index as usize == references.scope_names.len() {
                 references.scope_names.push(read::scope_name(envelope));
-                add_keys(writer.names(), envelope, SCOPE_SPANS_SCOPE, SCOPE_ATTRIBUTES);
+                writer.names().add_scope(envelope);
             }
             indices.push(index);
         }
         references.scopes.push(indices);
     }
     references
-}
-
-/// The attribute keys of a resource or a scope.
-fn add_keys(names: &mut Names, envelope: &[u8], message: u32, attributes: u32) {
-    let inner = read::last_bytes(envelope, message).unwrap_or_default();
-    keys_of(inner, attributes, &mut |key, types| {
-        if let Ok(key) = std::str::from_utf8(key) {
-            names.add_key(key, types);
-        }
-    });
 }
 
 /// Where a row is in the memtable, by trace.

@@ -11,9 +11,11 @@ mod view;
 mod waiting;
 mod wal_thread;
 
+pub(in crate::storage) use catalog::live_file;
 pub use catalog::{Claim, ReplaceError};
 pub use open_store::OpenStore;
 pub use recovery::Directory;
+pub(in crate::storage) use recovery::take_lock;
 pub use room::Room;
 pub use view::{Snapshot, Unreadable};
 
@@ -48,7 +50,8 @@ pub struct Engine {
     commands: mpsc::Sender<Command>,
     thread: Mutex<Option<JoinHandle<()>>>,
     found: Found,
-    _lock: Option<LockGuard>,
+    /// Held until the engine is gone.
+    lock: Option<LockGuard>,
 }
 
 /// What opening the store came upon.
@@ -126,7 +129,17 @@ impl Engine {
     ///
     /// Errors: the directory is in use, its manifest cannot be read, it was written by a newer version, or the disk fails.
     pub fn open(options: Options, disk: Arc<dyn Disk>, clock: Arc<dyn Clock>) -> Result<Self, StorageError> {
-        let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory))?;
+        Self::open_with(options, disk, clock, None)
+    }
+
+    /// The same for whoever has the lock already.
+    pub(in crate::storage) fn open_with(
+        options: Options,
+        disk: Arc<dyn Disk>,
+        clock: Arc<dyn Clock>,
+        lock: Option<LockGuard>,
+    ) -> Result<Self, StorageError> {
+        let mut directory = recovery::open_for_writing(&*disk, Layout::new(&options.directory), lock)?;
         recovery::sync_log(&*disk, &directory.layout)?;
         let mut opening = Opening::new(&options, &disk, &directory);
         let replay = opening.replay(&directory)?;
@@ -173,7 +186,7 @@ impl Engine {
         let wal = WalThread::new(shared.clone(), log, sealers, inbox, next);
         let thread = std::thread::Builder::new().name("wal".into()).spawn(move || wal.run());
         let thread = thread.map_err(failed("starting the wal thread"))?;
-        Ok(Self { shared, commands, thread: Mutex::new(Some(thread)), found, _lock: lock })
+        Ok(Self { shared, commands, thread: Mutex::new(Some(thread)), found, lock })
     }
 
     pub fn options(&self) -> &Options {
@@ -295,6 +308,12 @@ impl Engine {
     /// Store time now.
     pub fn now(&self) -> Nanos {
         self.shared.clock.now()
+    }
+
+    /// Shuts down and gives the lock back.
+    pub(in crate::storage) fn close(mut self) -> Option<LockGuard> {
+        self.shutdown();
+        self.lock.take()
     }
 
     /// Takes no more batches, seals what there is, closes the log and waits for all of it. Any number of times.

@@ -7,6 +7,7 @@ use crate::model::time::Nanos;
 use crate::storage::disk::{Disk, LockGuard, LockMode, Locked};
 use crate::storage::error::StorageError;
 use crate::storage::files::{LOCK, Layout, log_id};
+use crate::storage::inventory::{Basis, Inventory, has_files};
 use crate::storage::manifest::{self, FileKind, Found, LiveFile, Manifest};
 use crate::storage::memtable::Entry;
 use crate::storage::owner::Identity;
@@ -47,13 +48,13 @@ impl Directory {
     }
 }
 
-/// Makes a directory a store if it is none, and opens it for writing.
-pub fn open_for_writing(disk: &dyn Disk, layout: Layout) -> Result<Directory, StorageError> {
+/// Makes a directory a store if it is none, and opens it for writing. `held`: its lock, if it is taken already.
+pub fn open_for_writing(disk: &dyn Disk, layout: Layout, held: Option<LockGuard>) -> Result<Directory, StorageError> {
     for dir in [&layout.root, &layout.wal, &layout.segments] {
         disk.create_dir(dir).map_err(StorageError::io(dir, "creating"))?;
     }
     disk.sync_dir(&layout.root).map_err(StorageError::io(&layout.root, "syncing"))?;
-    let lock = take_lock(disk, &layout.root, LockMode::Exclusive)?;
+    let lock = held.map_or_else(|| take_lock(disk, &layout.root, LockMode::Exclusive), Ok)?;
     let (mut manifest, mut notes) = match manifest::load(disk, &layout)? {
         Found::Manifest(manifest, notes) => (manifest, notes),
         Found::Nothing if !has_files(disk, &layout) => (create(disk, &layout)?, Vec::new()),
@@ -76,14 +77,12 @@ pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
     };
     let (manifest, notes) = match manifest::load(disk, &layout)? {
         Found::Manifest(manifest, notes) => (manifest, notes),
-        Found::Nothing if !has_files(disk, &layout) => return Err(missing()),
-        Found::Nothing => return Err(lost_manifest(&layout, "manifest.a and manifest.b are gone")),
-        Found::Lost(why) => return Err(lost_manifest(&layout, &why)),
+        Found::Nothing | Found::Lost(_) => made_of_files(disk, &layout)?.ok_or_else(missing)?,
     };
     Ok(Directory::new(disk, layout, lock, (manifest, notes), Unnamed::default()))
 }
 
-fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {
+pub fn take_lock(disk: &dyn Disk, root: &Path, mode: LockMode) -> Result<LockGuard, StorageError> {
     let path = root.join(LOCK);
     match disk.lock(&path, mode).map_err(StorageError::io(&path, "locking"))? {
         Locked::Taken(guard) => Ok(guard),
@@ -98,9 +97,18 @@ fn create(disk: &dyn Disk, layout: &Layout) -> Result<Manifest, StorageError> {
     Ok(manifest)
 }
 
-fn has_files(disk: &dyn Disk, layout: &Layout) -> bool {
-    let folders = [&layout.wal, &layout.segments, &layout.set_aside];
-    folders.iter().any(|dir| disk.list(dir).is_ok_and(|names| !names.is_empty()))
+/// What the files give where no manifest can be read; `None` where there are none.
+fn made_of_files(disk: &dyn Disk, layout: &Layout) -> Result<Option<(Manifest, Vec<String>)>, StorageError> {
+    let found = Inventory::take(disk, layout)?.map(|inventory| {
+        let why = if let Basis::Files(why) = inventory.basis { why } else { String::new() };
+        let root = layout.root.display();
+        let note = format!(
+            "{root}: no manifest can be used ({why}); shown is what the files say, which may be more than the store held. \
+             `sluice store repair {root}` makes a manifest from them"
+        );
+        (inventory.manifest, vec![note])
+    });
+    Ok(found)
 }
 
 fn lost_manifest(layout: &Layout, why: &str) -> StorageError {

@@ -103,7 +103,7 @@ pub fn remove_orphans(disk: &dyn Disk, directory: &mut Directory, log: &Replay) 
         let (path, held) = look_into(disk, directory, orphan);
         match held {
             Err(error) => directory.notes.push(format!("{error}; the manifest does not name this file")),
-            Ok(lsns) if lsns.iter().all(|&lsns| log.holds(lsns)) => {
+            Ok(rows) if rows.are_elsewhere(disk, directory, log) => {
                 tracing::info!(file = %path.display(), "removing what was cut short; its rows are elsewhere");
                 remove(disk, &path)?;
             }
@@ -113,23 +113,41 @@ pub fn remove_orphans(disk: &dyn Disk, directory: &mut Directory, log: &Replay) 
     directory.unnamed.remove_given_up(disk)
 }
 
-/// Where an orphan is, and the ranges of LSNs it holds.
-fn look_into(
-    disk: &dyn Disk,
-    directory: &Directory,
-    orphan: Orphan,
-) -> (PathBuf, Result<Vec<(u64, u64)>, StorageError>) {
+/// Where the rows of an orphan come from.
+struct Rows {
+    lsns: Vec<(u64, u64)>,
+    /// Ids of the segments that a merge or a repair made it of.
+    inputs: Vec<u64>,
+}
+
+impl Rows {
+    fn are_elsewhere(&self, disk: &dyn Disk, directory: &Directory, log: &Replay) -> bool {
+        let named = |id: &u64| directory.manifest.files.iter().any(|file| file.id == *id);
+        let there = |id: &u64| disk.open(&directory.layout.segment(*id)).is_ok();
+        match self.inputs.is_empty() {
+            true => self.lsns.iter().all(|&lsns| log.holds(lsns)),
+            false => self.inputs.iter().all(|id| named(id) && there(id)),
+        }
+    }
+}
+
+/// Where an orphan is, and what it holds.
+fn look_into(disk: &dyn Disk, directory: &Directory, orphan: Orphan) -> (PathBuf, Result<Rows, StorageError>) {
     let Directory { layout, manifest, .. } = directory;
     match orphan {
         Orphan::Segment(id) => {
             let path = layout.segment(id);
             let segment = Segment::open_as(disk, &path, &manifest.store, id);
-            (path, segment.map(|segment| vec![segment.footer().lsns]))
+            let rows = segment.map(|segment| {
+                let footer = segment.footer();
+                Rows { lsns: vec![footer.lsns], inputs: footer.inputs.clone() }
+            });
+            (path, rows)
         }
         Orphan::SetAside(id) => {
             let (set_aside, damage) = set_aside::read(disk, layout, &manifest.store, id);
             let lsns = set_aside.entries.iter().map(|entry| (entry.lsn, entry.lsn)).collect();
-            (layout.set_aside(id), damage.map_or(Ok(lsns), Err))
+            (layout.set_aside(id), damage.map_or(Ok(Rows { lsns, inputs: Vec::new() }), Err))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::storage::collapse::collapse;
 use crate::storage::error::StorageError;
 use crate::storage::memtable::{rows_of, stored};
 use crate::storage::segment::block::{Block, BlockRow};
-use crate::storage::segment::table::Table;
+use crate::storage::segment::table::{ContentHash, Table};
 use crate::storage::segment::{DirectoryEntry, Segment};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl<'a> Reading<'a> {
         for block in entry.block..entry.block.saturating_add(entry.blocks) {
             match self.block(index, &segment, block) {
                 Ok(block) => {
-                    let tables = self.tables(index, &segment);
+                    let tables = self.tables_for(index, &segment, &block);
                     add_rows((&segment, &block, &tables), entry.trace_id, spans, warnings);
                 }
                 Err(error) => warnings.push(error.to_string()),
@@ -85,10 +85,27 @@ impl<'a> Reading<'a> {
         Ok(read)
     }
 
+    /// The tables of a segment; what is damaged of them and other segments have too is taken from there.
+    fn tables_for(&mut self, index: usize, segment: &Segment, block: &Block) -> Arc<Tables> {
+        let tables = self.tables(index, segment);
+        if tables.have_all(block) {
+            return tables;
+        }
+        let mut tables = Tables::clone(&tables);
+        for (other, segment) in self.snapshot.segments.iter().enumerate().filter(|(other, _)| *other != index) {
+            let from = self.tables(other, segment);
+            tables.take(block, &from);
+        }
+        let tables = Arc::new(tables);
+        self.tables.insert(index, tables.clone());
+        tables
+    }
+
     fn tables(&mut self, index: usize, segment: &Segment) -> Arc<Tables> {
         let read = || {
             let ((resources, mut errors), (scopes, more)) = (segment.resources(), segment.scopes());
             errors.extend(more);
+            let errors = errors.iter().map(ToString::to_string).collect();
             Arc::new(Tables { resources, scopes, errors })
         };
         self.tables.entry(index).or_insert_with(read).clone()
@@ -96,10 +113,23 @@ impl<'a> Reading<'a> {
 }
 
 /// The resources and scopes of a segment, and what of them cannot be read.
+#[derive(Clone)]
 struct Tables {
     resources: Table,
     scopes: Table,
-    errors: Vec<StorageError>,
+    errors: Vec<String>,
+}
+
+impl Tables {
+    fn have_all(&self, block: &Block) -> bool {
+        let have = |table: &Table, names: &[ContentHash]| names.iter().all(|name| table.get(name).is_some());
+        have(&self.resources, &block.resources) && have(&self.scopes, &block.scopes)
+    }
+
+    fn take(&mut self, block: &Block, other: &Self) {
+        self.resources.take(&block.resources, &other.resources);
+        self.scopes.take(&block.scopes, &other.scopes);
+    }
 }
 
 /// Adds the rows that a block has of a trace. A row whose resource or scope is missing is left out and said.
@@ -116,7 +146,7 @@ fn add_rows(
     let before = spans.len();
     spans.extend(whole);
     if spans.len() < before + rows.len() {
-        warnings.extend(tables.errors.iter().map(ToString::to_string));
+        warnings.extend(tables.errors.iter().cloned());
         warnings.push(format!("{path}: resources or scopes of trace {id} are missing"));
     }
 }

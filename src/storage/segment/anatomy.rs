@@ -7,10 +7,10 @@ use super::footer::{BadFooter, Footer, Section, SectionKind, TRAILER_SIZE};
 use super::identity::Header;
 use super::part::Part;
 use super::scan::{Found, Scan};
-use super::{HEADER_SIZE, VERSION};
+use super::{Codec, HEADER_SIZE, VERSION};
 use crate::storage::codec::{Decoder, Malformed};
 use crate::storage::disk::DiskFile;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
 /// See the module.
@@ -29,7 +29,9 @@ pub struct Anatomy {
     pub blocks: Vec<(u64, u32)>,
     /// Whether the block index says so.
     pub blocks_known: bool,
-    /// The same for the pages of the directory. `None`: the directory index cannot be read.
+    /// How its parts are packed.
+    pub codec: Codec,
+    /// Where the pages of the directory lie. `None`: the directory index cannot be read.
     pub pages: Option<Vec<PageRef>>,
 }
 
@@ -42,7 +44,8 @@ impl Anatomy {
         let (footer, footer_at) = read_footer(file, size)?;
         let (header, blocks, pages) = (Header::decode(&header), Vec::new(), None);
         let (parts, bad) = (Vec::new(), Vec::new());
-        let mut anatomy = Self { size, header, footer, footer_at, parts, bad, blocks, blocks_known: false, pages };
+        let (blocks_known, codec) = (false, Codec::None);
+        let mut anatomy = Self { size, header, footer, footer_at, parts, bad, blocks, blocks_known, codec, pages };
         anatomy.find_parts(file, progress)?;
         anatomy.find_blocks(file)?;
         anatomy.pages = anatomy.index(file, SectionKind::DIRECTORY_INDEX)?.and_then(|raw| decode_index(&raw).ok());
@@ -56,6 +59,9 @@ impl Anatomy {
                 Found::Part { offset, bytes } => {
                     let length = bytes.len() as u64;
                     let kind = Part::kind_of(&bytes).unwrap_or(SectionKind(0));
+                    // A block that does not get smaller is stored as it is, whatever the others are.
+                    let codec = Part::codec_of(&bytes).filter(|codec| *codec != Codec::None);
+                    self.codec = codec.unwrap_or(self.codec);
                     self.parts.push(Section { kind, offset, length });
                     progress(offset + length);
                 }
@@ -112,16 +118,23 @@ impl Anatomy {
         }
     }
 
+    /// Where the pages of the directory lie, in order: as the directory index says, or those that are there.
+    pub fn directory_pages(&self) -> VecDeque<Section> {
+        let listed =
+            |page: &PageRef| Section { kind: SectionKind::DIRECTORY, offset: page.offset, length: page.length.into() };
+        match &self.pages {
+            Some(pages) => pages.iter().map(listed).collect(),
+            None => self.parts.iter().filter(|part| part.kind == SectionKind::DIRECTORY).copied().collect(),
+        }
+    }
+
     /// Every part that should be there, by its offset.
     pub fn expected(&self) -> BTreeMap<u64, Section> {
         let mut expected: BTreeMap<_, _> = self.sections().into_iter().map(|part| (part.offset, part)).collect();
         let block =
             |&(offset, length): &(u64, u32)| Section { kind: SectionKind::BLOCK, offset, length: length.into() };
         expected.extend(self.blocks.iter().map(block).map(|part| (part.offset, part)));
-        let pages = self.pages.iter().flatten();
-        let page =
-            |page: &PageRef| Section { kind: SectionKind::DIRECTORY, offset: page.offset, length: page.length.into() };
-        expected.extend(pages.map(page).map(|part| (part.offset, part)));
+        expected.extend(self.directory_pages().into_iter().map(|part| (part.offset, part)));
         expected
     }
 }

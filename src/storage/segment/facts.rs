@@ -19,6 +19,9 @@ pub const LATE: u16 = 1 << 5;
 /// Another fragment of the trace was known when this one was written.
 pub const SEEN_BEFORE: u16 = 1 << 6;
 
+/// The flags that follow from the rows of a trace; the others come from merging and judging.
+pub const OF_ROWS: u16 = ROOT_MISSING | ORPHANS | END_BEFORE_START | FUTURE;
+
 const FUTURE_MARGIN: Nanos = 3_600_000_000_000;
 const ERROR: i32 = 2;
 

@@ -1,7 +1,7 @@
 //! What the spans of a segment are called and which attribute keys they have: bounded, and marked where something was
 //! left out.
 
-use crate::model::wire::{Field, Reader, fields::*, put_varint};
+use crate::model::wire::{Field, Reader, fields::*, put_varint, read};
 use crate::storage::codec::{Decoder, Malformed, put_prefixed};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -51,6 +51,43 @@ impl Names {
         self.cut |= other.cut;
         other.operations.iter().for_each(|(service, name, kind)| self.add_operation(service, name, *kind));
         other.attributes.iter().for_each(|(key, types)| self.add_key(key, *types));
+    }
+
+    /// Takes over the name and the attribute keys of a span: its bytes, or what the keys leave of them.
+    pub fn add_span(&mut self, service: &str, kind: i32, body: &[u8]) {
+        let mut reader = Reader::new(body);
+        let mut name = "";
+        while let Ok(Some((field, value))) = reader.next_field() {
+            let Field::Bytes(bytes) = value else { continue };
+            match field {
+                SPAN_NAME => name = std::str::from_utf8(bytes).unwrap_or_default(),
+                SPAN_ATTRIBUTES => key_of(bytes, &mut |key, types| self.add_raw_key(key, types)),
+                SPAN_EVENTS => keys_of(bytes, EVENT_ATTRIBUTES, &mut |key, types| self.add_raw_key(key, types)),
+                _ => {}
+            }
+        }
+        self.add_operation(service, name, kind);
+    }
+
+    /// Takes over the attribute keys of a resource.
+    pub fn add_resource(&mut self, envelope: &[u8]) {
+        self.add_envelope(envelope, RESOURCE_SPANS_RESOURCE, RESOURCE_ATTRIBUTES);
+    }
+
+    /// Takes over the attribute keys of a scope.
+    pub fn add_scope(&mut self, envelope: &[u8]) {
+        self.add_envelope(envelope, SCOPE_SPANS_SCOPE, SCOPE_ATTRIBUTES);
+    }
+
+    fn add_envelope(&mut self, envelope: &[u8], message: u32, attributes: u32) {
+        let inner = read::last_bytes(envelope, message).unwrap_or_default();
+        keys_of(inner, attributes, &mut |key, types| self.add_raw_key(key, types));
+    }
+
+    fn add_raw_key(&mut self, key: &[u8], types: u8) {
+        if let Ok(key) = std::str::from_utf8(key) {
+            self.add_key(key, types);
+        }
     }
 
     pub fn encode(&self) -> Vec<u8> {

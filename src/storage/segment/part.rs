@@ -89,6 +89,11 @@ impl<'a> Part<'a> {
         bytes.get(8).map(|kind| SectionKind(*kind))
     }
 
+    /// How it is packed, given the same.
+    pub fn codec_of(bytes: &[u8]) -> Option<Codec> {
+        bytes.get(9).and_then(|codec| Codec::from_u8(*codec))
+    }
+
     /// The head of a part alone. The whole part is checked and nothing is unpacked.
     pub fn head_of(bytes: &'a [u8]) -> Result<&'a [u8], BadPart> {
         Ok(Checked::read(bytes)?.head)

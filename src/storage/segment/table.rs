@@ -103,6 +103,19 @@ impl Table {
         Ok(())
     }
 
+    pub fn add(&mut self, hash: ContentHash, envelope: Bytes) {
+        self.0.insert(hash, envelope);
+    }
+
+    /// Takes those of these that another table has over where they are missing here.
+    pub fn take(&mut self, names: &[ContentHash], other: &Self) {
+        for name in names.iter().filter(|name| !self.0.contains_key(*name)).collect::<Vec<_>>() {
+            if let Some(envelope) = other.get(name).filter(|envelope| ContentHash::of(envelope) == *name) {
+                self.0.insert(*name, envelope.clone());
+            }
+        }
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&ContentHash, &Bytes)> {
         self.0.iter()
     }

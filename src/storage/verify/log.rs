@@ -3,7 +3,7 @@
 use super::{Check, Finding, Kind, Loss, Remedy};
 use crate::model::{Batch, time::Nanos};
 use crate::storage::error::StorageError;
-use crate::storage::manifest::Manifest;
+use crate::storage::inventory::Inventory;
 use crate::storage::wal::header::VERSION;
 use crate::storage::wal::replay::{Replay, Replayed, examine};
 use crate::storage::wal::{HEADER_PAGE, Hole, Odd, Oddity};
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 
 impl Check<'_> {
     /// Reads every frame of every log file, those below the manifest's position included.
-    pub(super) fn log(&mut self, manifest: &Manifest) -> Result<Replay, StorageError> {
+    pub(super) fn log(&mut self, inventory: &Inventory) -> Result<(), StorageError> {
+        let manifest = &inventory.manifest;
         let mut order = Order::default();
         let (mut frames, mut findings) = (0, Vec::new());
         let mut replayed = examine(self.disk, self.layout, &manifest.store, 0, &mut |frame| {
@@ -25,7 +26,9 @@ impl Check<'_> {
         let log = Log::of(&replayed, manifest.position);
         self.report.findings.extend(replayed.holes.iter().filter_map(|hole| log.hole(hole)));
         self.report.findings.extend(replayed.odd.iter().map(|odd| log.odd(odd)));
-        Ok(replayed)
+        self.report.files += (replayed.files.len() + replayed.spares.len()) as u64;
+        self.report.bytes += replayed.bytes;
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use super::hole::{Hole, Odd, Oddity};
 use super::log::{Closed, Inherited};
 use super::scan::Scan;
 use crate::model::time::Nanos;
-use crate::storage::disk::{Disk, read_file};
+use crate::storage::disk::{Disk, DiskFile, Tolerant, read_file_tolerant};
 use crate::storage::error::StorageError;
 use crate::storage::files::{Layout, above, log_id, log_name, spare_id};
 use bytes::Bytes;
@@ -49,6 +49,8 @@ pub struct Replay {
     pub latest: Nanos,
     /// Bytes of all log files, spares included.
     pub bytes: u64,
+    /// The first LSN that the log may hold; `None` where it has no files.
+    pub first_lsn: Option<u64>,
     /// Lowest and highest LSN of the batches given to the sink.
     pub given: Option<(u64, u64)>,
     durable: u64,
@@ -143,7 +145,7 @@ impl Replay {
         for (&id, file) in files {
             let previous = |other: &Found| other.header()?.previous.filter(|previous| previous.id == id);
             let successor = files.values().find_map(previous);
-            let bytes = read_file(disk, &file.path).map_err(StorageError::io(&file.path, "reading"))?;
+            let bytes = read_file_tolerant(disk, &file.path).map_err(StorageError::io(&file.path, "reading"))?;
             let end = successor.map_or(bytes.len(), |previous| bytes.len().min(previous.end as usize));
             let bytes = bytes.get(..end).unwrap_or_default();
             let scan = Scan::new(bytes, Seed::new(store, id), HEADER_PAGE as usize);
@@ -164,6 +166,7 @@ impl Replay {
         sink: &mut dyn FnMut(Replayed),
     ) {
         let mut expected = file.header().map(|header| header.first_lsn);
+        self.note_first(expected);
         let mut last = None;
         let mut ended = successor.is_some_and(|end| scan.len() >= end.end);
         while let Some((skipped, frame)) = scan.next_frame() {
@@ -180,6 +183,7 @@ impl Replay {
                 ended = true;
                 break;
             }
+            self.note_first(Some(frame.lsn));
             (last, expected) = (Some(frame.lsn), Some(frame.lsn.saturating_add(1)));
             if frame.lsn >= self.position {
                 let (first, _) = self.given.unwrap_or((frame.lsn, frame.lsn));
@@ -198,6 +202,15 @@ impl Replay {
         }
         self.note_header(file, ended);
         self.note_file(file, id, last, scan.at as u64, successor);
+    }
+
+    fn note_first(&mut self, lsn: Option<u64>) {
+        self.first_lsn = [self.first_lsn, lsn].into_iter().flatten().min();
+    }
+
+    /// Id of the newest log file.
+    pub fn newest(&self) -> Option<u64> {
+        self.newest
     }
 
     fn note_file(&mut self, file: &Found, id: u64, last: Option<u64>, end: u64, successor: Option<Previous>) {
@@ -305,7 +318,7 @@ impl Found {
         let file = disk.open(&path).map_err(StorageError::io(&path, "opening"))?;
         let size = file.len().map_err(StorageError::io(&path, "opening"))?;
         let mut pages = vec![0; size.min(HEADER_PAGE) as usize];
-        file.read_at(&mut pages, 0).map_err(StorageError::io(&path, "reading"))?;
+        Tolerant(file).read_at(&mut pages, 0).map_err(StorageError::io(&path, "reading"))?;
         let found = match FoundHeader::read(&pages, id) {
             Ok(FoundHeader { header, .. }) if header.store != *store => {
                 return Ok(Err(Odd { path, what: Oddity::OtherStore }));
