@@ -1,38 +1,28 @@
-//! The Jaeger envelope around data and errors.
+//! Answers and refusals before they take the shape of one API.
 
-use crate::component::ReadError;
-use axum::http::{StatusCode, header::CONTENT_TYPE};
+use axum::http::header::{CONTENT_TYPE, HeaderValue};
+use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use tokio::task::spawn_blocking;
 
-/// `{"data":…,"total":n,"limit":0,"offset":0,"errors":null}`. `total` is the length of `data`: nothing is paged.
-#[derive(Debug, Serialize)]
-struct Envelope<T> {
-    data: Option<Vec<T>>,
-    total: usize,
-    limit: usize,
-    offset: usize,
-    errors: Option<Vec<Fault>>,
-}
-
-#[derive(Debug, Serialize)]
-struct Fault {
-    code: u16,
-    msg: String,
-}
+/// Says that an answer is partial: the first thing that could not be read, and how many there are.
+pub const WARNING: HeaderName = HeaderName::from_static("sluice-warning");
+/// Enough for a sentence with a path in it.
+const MAX_WARNING: usize = 1_000;
 
 /// Why there is no data, with the status that says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    status: StatusCode,
-    message: String,
-    /// With line breaks.
-    pretty: bool,
+    pub status: StatusCode,
+    pub message: String,
+    /// What could not be read, where the refusal might be another without that.
+    pub warning: Option<String>,
 }
 
 impl Refusal {
     pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into(), pretty: false }
+        Self { status, message: message.into(), warning: None }
     }
 
     /// The request makes no sense.
@@ -40,46 +30,88 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// In the form that was asked for.
-    pub fn pretty(self, pretty: bool) -> Self {
-        Self { pretty, ..self }
+    /// The request makes sense and sluice fails.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
-}
 
-impl From<ReadError> for Refusal {
-    fn from(error: ReadError) -> Self {
-        let status = match error {
-            ReadError::TimedOut => StatusCode::GATEWAY_TIMEOUT,
-            ReadError::NotOpen => StatusCode::SERVICE_UNAVAILABLE,
-            ReadError::Damaged(_) | ReadError::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
-        };
-        Self::new(status, error.to_string())
-    }
-}
-
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let errors = Some(vec![Fault { code: self.status.as_u16(), msg: self.message }]);
-        let envelope = Envelope::<()> { data: None, total: 0, limit: 0, offset: 0, errors };
+    /// As an answer, the message in this body.
+    pub fn with_body(&self, body: &impl Serialize, pretty: bool) -> Response {
         // Numbers and texts always have a JSON form.
-        (self.status, json(text(&envelope, self.pretty).unwrap_or_default())).into_response()
+        let json = json(body, pretty).unwrap_or_default();
+        let shown = Shown { json, warning: self.warning.clone() };
+        (self.status, shown).into_response()
     }
-}
-
-/// The text of an answer with this data.
-///
-/// Errors: data that has no JSON form.
-pub fn body(data: Vec<impl Serialize>, pretty: bool) -> Result<Vec<u8>, Refusal> {
-    let envelope = Envelope { total: data.len(), data: Some(data), limit: 0, offset: 0, errors: None };
-    let failed = |error| Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, format!("cannot be put into JSON: {error}"));
-    text(&envelope, pretty).map_err(failed)
 }
 
 /// A JSON text as an answer.
-pub fn json(text: Vec<u8>) -> impl IntoResponse {
-    ([(CONTENT_TYPE, "application/json")], text)
+#[derive(Debug)]
+pub struct Shown {
+    pub json: Vec<u8>,
+    /// What could not be read of it.
+    pub warning: Option<String>,
 }
 
-fn text(value: &impl Serialize, pretty: bool) -> serde_json::Result<Vec<u8>> {
+impl Shown {
+    /// This value, of which that could not be read.
+    ///
+    /// Errors: a value that has no JSON form.
+    pub fn new(value: &impl Serialize, warnings: &[String], pretty: bool) -> Result<Self, Refusal> {
+        let json = json(value, pretty).map_err(|error| Refusal::failed(format!("cannot be put into JSON: {error}")))?;
+        Ok(Self { json, warning: in_short(warnings) })
+    }
+}
+
+impl IntoResponse for Shown {
+    fn into_response(self) -> Response {
+        let mut response = ([(CONTENT_TYPE, "application/json")], self.json).into_response();
+        if let Some(warning) = self.warning.as_deref().and_then(header) {
+            response.headers_mut().insert(WARNING, warning);
+        }
+        response
+    }
+}
+
+/// What a header can hold of a text: printable ASCII. Paths may have anything in them.
+fn header(text: &str) -> Option<HeaderValue> {
+    let printable = |c: char| if matches!(c, ' '..='~') { c } else { '?' };
+    HeaderValue::try_from(text.chars().take(MAX_WARNING).map(printable).collect::<String>()).ok()
+}
+
+/// One sentence for all that could not be read: the first, and how many more there are.
+pub fn in_short(warnings: &[String]) -> Option<String> {
+    let (first, rest) = warnings.split_first()?;
+    Some(if rest.is_empty() { first.clone() } else { format!("{first} (and {} more)", rest.len()) })
+}
+
+/// Runs `encode` elsewhere than where connections are served: what was found may be large.
+pub async fn encoded(encode: impl FnOnce() -> Result<Shown, Refusal> + Send + 'static) -> Result<Shown, Refusal> {
+    spawn_blocking(encode).await.map_err(|error| Refusal::failed(error.to_string()))?
+}
+
+fn json(value: &impl Serialize, pretty: bool) -> serde_json::Result<Vec<u8>> {
     if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_sentence_tells_of_all_warnings() {
+        let warnings = ["a", "b", "c"].map(str::to_owned);
+        assert_eq!(in_short(&[]), None);
+        assert_eq!(in_short(&warnings[..1]).as_deref(), Some("a"));
+        assert_eq!(in_short(&warnings).as_deref(), Some("a (and 2 more)"));
+    }
+
+    #[test]
+    fn a_warning_of_any_text_fits_into_a_header() {
+        let shown = |text: &str| {
+            let response = Shown { json: Vec::new(), warning: Some(text.to_owned()) }.into_response();
+            response.headers().get(WARNING).unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(shown("dätä/1: damaged\r\nat \u{7f}byte 7"), "d?t?/1: damaged??at ?byte 7");
+        assert_eq!(shown(&"x".repeat(5_000)).len(), MAX_WARNING);
+    }
 }

@@ -2,6 +2,7 @@
 
 mod components;
 mod gates;
+mod generate;
 mod store;
 
 use crate::app;
@@ -34,6 +35,7 @@ enum Command {
     /// Look into a store's directory that no daemon holds
     #[command(subcommand)]
     Store(store::Store),
+    Generate(generate::Generate),
 }
 
 /// Where the configuration comes from. Without any source: the built-in one.
@@ -102,6 +104,7 @@ fn execute(command: Command) -> Result<(), Failure> {
         Command::Components => print(&components::yaml(&app::registry())),
         Command::PrintConfig(asked) => print(&asked.text()?),
         Command::Store(store) => store.execute(),
+        Command::Generate(generate) => generate.execute(),
     }
 }
 

@@ -71,7 +71,7 @@ fn misuse_is_told_apart_from_failure() {
 fn help_says_what_each_command_does() {
     let output = sluice(&["--help"]);
     assert_eq!(output.status.code(), Some(0));
-    for expected in ["run ", "validate", "components", "print-config", "--config", "--set"] {
+    for expected in ["run ", "validate", "components", "print-config", "store", "generate", "--config", "--set"] {
         assert!(stdout(&output).contains(expected), "{expected}");
     }
     assert!(stdout(&sluice(&["--version"])).contains(env!("CARGO_PKG_VERSION")));

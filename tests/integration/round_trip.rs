@@ -8,10 +8,10 @@ use crate::shared::daemon::Daemon;
 use crate::shared::grpc::GrpcSender;
 use crate::shared::http::{JSON, PROTOBUF, Sender};
 use crate::shared::spans::Spans;
-use crate::shared::{corpus, corpus_files, length_delimited, read};
+use crate::shared::{corpus, corpus_files, json_requests, length_delimited, read, small_files};
 use bytes::Bytes;
 use sluice::model::{json, wire};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// How requests travel.
@@ -105,25 +105,6 @@ fn real_traffic_comes_out_as_it_went_in() {
         let content = read(&path);
         round_trip(&length_delimited(&content), &path.file_name().unwrap().to_string_lossy());
     }
-}
-
-/// The OTLP/JSON requests of a small file: the file itself, its lines, or its YAML as JSON.
-fn json_requests(path: &Path) -> Vec<Vec<u8>> {
-    let content = read(path);
-    let name = path.to_string_lossy();
-    if name.contains(".jsonl") {
-        return content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
-    }
-    if name.ends_with(".yaml") {
-        let value: serde_json::Value = serde_yaml::from_slice(&content).unwrap();
-        return vec![value.to_string().into_bytes()];
-    }
-    vec![content]
-}
-
-fn small_files() -> Vec<PathBuf> {
-    let folders = ["small/otlp", "small/otlp-jaeger-integration", "small/otlp-yaml"];
-    folders.iter().flat_map(|folder| corpus_files(folder, "")).collect()
 }
 
 #[test]

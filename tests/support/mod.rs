@@ -65,3 +65,23 @@ pub fn length_delimited(content: &[u8]) -> Vec<&[u8]> {
     }
     messages
 }
+
+/// The OTLP/JSON requests of a small file: the file itself, its lines, or its YAML as JSON.
+pub fn json_requests(path: &Path) -> Vec<Vec<u8>> {
+    let content = read(path);
+    let name = path.to_string_lossy();
+    if name.contains(".jsonl") {
+        return content.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect();
+    }
+    if name.ends_with(".yaml") {
+        let value: serde_json::Value = serde_yaml::from_slice(&content).unwrap();
+        return vec![value.to_string().into_bytes()];
+    }
+    vec![content]
+}
+
+/// Files of the corpus that hold, or nearly hold, OTLP/JSON requests.
+pub fn small_files() -> Vec<PathBuf> {
+    let folders = ["small/otlp", "small/otlp-jaeger-integration", "small/otlp-yaml"];
+    folders.iter().flat_map(|folder| corpus_files(folder, "")).collect()
+}

@@ -1,5 +1,6 @@
 //! The shapes of Jaeger's JSON. Empty lists are written as `[]`; only warnings are `null` where there are none.
 
+use crate::api::names;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -72,4 +73,20 @@ pub struct KeyValue {
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub value: Value,
+}
+
+/// What spans of a service are called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation {
+    pub name: String,
+    /// Empty where it was not said.
+    pub span_kind: String,
+}
+
+impl From<crate::model::Operation> for Operation {
+    fn from(operation: crate::model::Operation) -> Self {
+        let kind = Some(operation.kind).filter(|kind| *kind != names::UNSPECIFIED);
+        Self { name: operation.name, span_kind: kind.map(names::kind).unwrap_or_default() }
+    }
 }

@@ -4,19 +4,17 @@
 //! with another value, both are shown.
 
 use super::model::{KeyValue, Process};
+use crate::api::names;
 use crate::model::Row;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, InstrumentationScope, KeyValue as Attribute};
 use opentelemetry_proto::tonic::trace::v1::Span;
-use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use serde_json::Value;
 use std::collections::HashMap;
 
 const SERVICE_NAME: &str = "service.name";
-const STATUS_OK: i32 = 1;
-const STATUS_ERROR: i32 = 2;
 
 /// A list of tags that is being put together.
 #[derive(Default)]
@@ -83,7 +81,9 @@ pub fn process(attributes: &[Attribute], raw: bool) -> Process {
 pub fn span(span: &Span, row: &Row, scope: &InstrumentationScope, raw: bool) -> Vec<KeyValue> {
     let mut tags = Tags::default();
     tags.attributes(&span.attributes, raw);
-    tags.text("span.kind", &kind(row.kind));
+    if row.kind != names::UNSPECIFIED {
+        tags.text("span.kind", &names::kind(row.kind));
+    }
     status(&mut tags, row.status, span);
     tags.text("w3c.tracestate", &span.trace_state);
     tags.count("otel.dropped_attributes_count", span.dropped_attributes_count);
@@ -94,24 +94,12 @@ pub fn span(span: &Span, row: &Row, scope: &InstrumentationScope, raw: bool) -> 
     tags.into()
 }
 
-/// Empty where it was not said; a number where OTLP has no name for it.
-fn kind(kind: i32) -> String {
-    match SpanKind::try_from(kind) {
-        Ok(SpanKind::Unspecified) => String::new(),
-        Ok(known) => known.as_str_name().trim_start_matches("SPAN_KIND_").to_ascii_lowercase(),
-        Err(_) => kind.to_string(),
-    }
-}
-
 fn status(tags: &mut Tags, code: i32, span: &Span) {
-    match code {
-        0 => {}
-        STATUS_OK => tags.text("otel.status_code", "OK"),
-        STATUS_ERROR => {
-            tags.add("error", "bool", true.into());
-            tags.text("otel.status_code", "ERROR");
-        }
-        other => tags.text("otel.status_code", &other.to_string()),
+    if code == names::ERROR {
+        tags.add("error", "bool", true.into());
+    }
+    if code != names::UNSET {
+        tags.text("otel.status_code", &names::status(code));
     }
     tags.text("otel.status_description", span.status.as_ref().map_or("", |status| &status.message));
 }

@@ -1,9 +1,7 @@
-//! One trace with everything odd in it against a golden file, and the answers of the routes.
-
-mod fixture;
-mod routes;
+//! One trace with everything odd in it against a golden file.
 
 use super::encode;
+use crate::api::tests as fixture;
 use serde_json::Value;
 
 /// What `tests/fixtures/jaeger_trace.json` holds was written by hand from the rules in `docs/components/query.md`.

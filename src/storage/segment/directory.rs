@@ -15,6 +15,9 @@ use std::collections::HashMap;
 /// Entries of a page; the last one may have fewer.
 pub const PAGE_ENTRIES: usize = 512;
 
+/// Received times are whole milliseconds where the store gave them.
+const MILLISECOND: u64 = 1_000_000;
+
 /// One trace of a segment.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DirectoryEntry {
@@ -37,7 +40,9 @@ pub struct PageRef {
 
 /// The bytes of one page.
 pub fn encode_page(entries: &[DirectoryEntry], packer: &mut Packer) -> Vec<u8> {
-    let ids: Vec<u8> = entries.iter().flat_map(|entry| entry.trace_id.0).collect();
+    let mut head = (entries.len() as u32).to_le_bytes().to_vec();
+    head.extend(entries.iter().flat_map(|entry| entry.trace_id.0));
+    put_times(&mut head, entries);
     let mut strings = Dictionary::default();
     let mut lists = Dictionary::default();
     let columns = encode_columns(entries, &mut strings, &mut lists);
@@ -50,7 +55,7 @@ pub fn encode_page(entries: &[DirectoryEntry], packer: &mut Packer) -> Vec<u8> {
         list.iter().for_each(|&index| put_varint(&mut raw, index));
     }
     raw.extend_from_slice(&columns);
-    packer.part(SectionKind::DIRECTORY, 0, &ids, &raw)
+    packer.part(SectionKind::DIRECTORY, 0, &head, &raw)
 }
 
 /// Values that a page refers to by number, each once.
@@ -100,7 +105,6 @@ fn encode_columns(
     column(&mut |entry, out| put_varint(out, entry.facts.bytes));
     column(&mut |entry, out| put_varint(out, entry.facts.errors.into()));
     column(&mut |entry, out| put_varint(out, entry.facts.flags.into()));
-    let (start, received) = bases(entries);
     column(&mut |entry, out| put_varint(out, strings.index(&*entry.facts.root_service)));
     column(&mut |entry, out| put_varint(out, strings.index(&*entry.facts.root_name)));
     column(&mut |entry, out| {
@@ -110,15 +114,36 @@ fn encode_columns(
     column(&mut |entry, out| put_varint(out, entry.facts.randomness ^ facts::random_of_id(entry.trace_id)));
     column(&mut |entry, out| put_mark(out, &entry.mark, strings));
     column(&mut |entry, out| put_signed(out, entry.facts.root_duration.wrapping_sub(envelope(&entry.facts)) as i64));
-    column(&mut |entry, out| put_varint(out, entry.facts.last_received.wrapping_sub(entry.facts.first_received)));
-    column(&mut |entry, out| put_varint(out, entry.facts.first_received.wrapping_sub(received)));
-    column(&mut |entry, out| put_varint(out, entry.facts.min_start.wrapping_sub(start)));
-    column(&mut |entry, out| put_signed(out, envelope(&entry.facts) as i64));
-    let mut head = Vec::with_capacity(out.len() + 20);
-    put_varint(&mut head, start);
-    put_varint(&mut head, received);
-    head.extend_from_slice(&out);
-    head
+    out
+}
+
+/// Times, next to random and therefore not packed: start, envelope, first and last received.
+fn put_times(out: &mut Vec<u8>, entries: &[DirectoryEntry]) {
+    let (start, received) = bases(entries);
+    let whole = |time: u64| time.is_multiple_of(MILLISECOND);
+    let unit = match entries.iter().all(|of| whole(of.facts.first_received) && whole(of.facts.last_received)) {
+        true => MILLISECOND,
+        false => 1,
+    };
+    [start, received / unit, unit].into_iter().for_each(|number| put_varint(out, number));
+    for Facts { min_start, max_end, first_received, last_received, .. } in entries.iter().map(|entry| &entry.facts) {
+        put_varint(out, min_start.wrapping_sub(start));
+        put_signed(out, max_end.wrapping_sub(*min_start) as i64);
+        put_varint(out, (first_received / unit).wrapping_sub(received / unit));
+        put_signed(out, (last_received / unit).wrapping_sub(first_received / unit) as i64);
+    }
+}
+
+fn get_times(head: &mut Decoder<'_>, entries: &mut [DirectoryEntry]) -> Result<(), Malformed> {
+    let (start, received, unit) = (head.varint()?, head.varint()?, head.varint()?);
+    for facts in entries.iter_mut().map(|entry| &mut entry.facts) {
+        facts.min_start = start.wrapping_add(head.varint()?);
+        facts.max_end = facts.min_start.wrapping_add(head.signed()? as u64);
+        let first = received.wrapping_add(head.varint()?);
+        let last = first.wrapping_add(head.signed()? as u64);
+        (facts.first_received, facts.last_received) = (first.wrapping_mul(unit), last.wrapping_mul(unit));
+    }
+    if head.is_empty() { Ok(()) } else { Err(head.malformed()) }
 }
 
 /// From the least start to the greatest end; wraps where that ends first.
@@ -153,8 +178,13 @@ fn put_mark(out: &mut Vec<u8>, mark: &Mark, strings: &mut Dictionary<String>) {
 
 /// The ids of a page alone: checked, but without unpacking the rest.
 pub fn decode_ids(bytes: &[u8]) -> Result<Vec<TraceId>, BadPart> {
-    let head = Part::head_of(bytes)?;
-    Ok(head.as_chunks::<16>().0.iter().map(|id| TraceId(*id)).collect())
+    get_ids(&mut Decoder::new(Part::head_of(bytes)?)).map_err(|_| BadPart("malformed directory page"))
+}
+
+fn get_ids(head: &mut Decoder<'_>) -> Result<Vec<TraceId>, Malformed> {
+    let count = head.u32()? as usize;
+    let ids = head.bytes(count.saturating_mul(16))?;
+    Ok(ids.as_chunks::<16>().0.iter().map(|id| TraceId(*id)).collect())
 }
 
 /// Reads a page.
@@ -177,27 +207,15 @@ fn decode_checked(part: &Part<'_>) -> Result<Vec<DirectoryEntry>, Malformed> {
         }
         lists.push(list);
     }
-    let (start, received) = (page.varint()?, page.varint()?);
-    let ids = part.head.as_chunks::<16>().0;
-    let entry = |id: &[u8; 16]| DirectoryEntry { trace_id: TraceId(*id), ..DirectoryEntry::default() };
-    let mut entries: Vec<_> = ids.iter().map(entry).collect();
+    let mut head = Decoder::new(part.head);
+    let entry = |trace_id| DirectoryEntry { trace_id, ..DirectoryEntry::default() };
+    let mut entries: Vec<_> = get_ids(&mut head)?.into_iter().map(entry).collect();
+    get_times(&mut head, &mut entries)?;
     decode_columns(&mut page, &mut entries, &strings, &lists)?;
-    for entry in &mut entries {
-        entry.facts.first_received = received.wrapping_add(page.varint()?);
-        entry.facts.last_received = entry.facts.last_received.wrapping_add(entry.facts.first_received);
-    }
-    for entry in &mut entries {
-        entry.facts.min_start = start.wrapping_add(page.varint()?);
-    }
-    for entry in &mut entries {
-        let envelope = page.signed()? as u64;
-        entry.facts.max_end = entry.facts.min_start.wrapping_add(envelope);
-        entry.facts.root_duration = entry.facts.root_duration.wrapping_add(envelope);
-    }
     if page.is_empty() { Ok(entries) } else { Err(page.malformed()) }
 }
 
-/// All columns before the times that others are relative to.
+/// All packed columns; the times are there.
 fn decode_columns(
     page: &mut Decoder<'_>,
     entries: &mut [DirectoryEntry],
@@ -241,10 +259,7 @@ fn decode_columns(
         entry.mark = get_mark(page, strings)?;
     }
     for entry in entries.iter_mut() {
-        entry.facts.root_duration = page.signed()? as u64;
-    }
-    for entry in entries.iter_mut() {
-        entry.facts.last_received = page.varint()?;
+        entry.facts.root_duration = envelope(&entry.facts).wrapping_add(page.signed()? as u64);
     }
     Ok(())
 }

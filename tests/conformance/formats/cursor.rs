@@ -49,6 +49,7 @@ pub fn unpack(codec: u64, packed: &[u8], raw_length: u64) -> Vec<u8> {
     let raw = match codec {
         0 => packed.to_vec(),
         1 => lz4_flex::block::decompress(packed, raw_length as usize).unwrap(),
+        2 => zstd::bulk::decompress(packed, raw_length as usize).unwrap(),
         other => panic!("unknown codec {other}"),
     };
     assert_eq!(raw.len() as u64, raw_length);

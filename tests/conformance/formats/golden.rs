@@ -14,8 +14,8 @@ use sluice::storage::disk::{Disk, read_file};
 use sluice::storage::files::Layout;
 use sluice::storage::manifest::{FileKind, LiveFile, Manifest, Policy};
 use sluice::storage::segment::facts::FactRow;
-use sluice::storage::segment::writer::{SegmentWriter, Tables, WriteOptions};
-use sluice::storage::segment::{Codec, Facts, Mark, RunRow};
+use sluice::storage::segment::writer::WriteOptions;
+use sluice::storage::segment::{Codec, Facts, Mark, Names, Origin, RunRow, SegmentWriter};
 use sluice::storage::wal::log::Inherited;
 use sluice::storage::wal::{Frame, FrameKind, Log, Previous};
 use std::path::{Path, PathBuf};
@@ -150,18 +150,29 @@ fn cut(span: &[u8], head: &SpanHead) -> (u8, Vec<u8>) {
     (keys::cut(span, head, &mut body), body)
 }
 
+/// Which segments the golden one says it was merged from.
+pub const INPUTS: [u64; 2] = [3, 5];
+
+/// What the golden segment says its spans are called.
+pub fn names() -> Names {
+    let mut names = Names::default();
+    names.add_operation("shop", "operation 0", 1);
+    names.add_operation("cart", "operation 1", -1);
+    names.add_key("service.name", 1 << 1);
+    names.add_key("http.response.status_code", 1 << 3 | 1);
+    names
+}
+
 /// The segment of [`traces`], on a disk of its own.
 pub fn segment_on_disk() -> (FaultDisk, PathBuf) {
     let (disk, path) = (FaultDisk::default(), PathBuf::from("/golden.seg"));
     let traces = traces();
-    let mut tables = Tables::default();
-    let indices: Vec<_> = traces
-        .iter()
-        .map(|trace| (tables.resources.intern(trace.batch.resource(0)), tables.scopes.intern(trace.batch.scope(0))))
-        .collect();
     let options = WriteOptions { block_size: BLOCK_SIZE, codec: Codec::Lz4 };
-    let mut writer = SegmentWriter::create(&disk, &path, SEGMENT, STORE, &tables, options).unwrap();
-    for (trace, (resource, scope)) in traces.iter().zip(indices) {
+    let origin = Origin { id: SEGMENT, store: STORE, inputs: INPUTS.to_vec() };
+    let mut writer = SegmentWriter::create(&disk, &path, origin, options).unwrap();
+    writer.names().unite(&names());
+    for trace in &traces {
+        let (resource, scope) = (writer.resource(trace.batch.resource(0)), writer.scope(trace.batch.scope(0)));
         let rows = trace.rows.iter().zip(&trace.cut);
         let rows: Vec<_> =
             rows.map(|(row, (shape, body))| RunRow { row: *row, shape: *shape, resource, scope, body }).collect();

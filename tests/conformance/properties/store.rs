@@ -6,6 +6,7 @@ use sluice::model::{Row, SpanId, TraceId};
 use sluice::storage::manifest::{FileKind, LiveFile, Manifest, Policy};
 use sluice::storage::segment::block::{Block, BlockBuilder};
 use sluice::storage::segment::directory::{decode_page, encode_page};
+use sluice::storage::segment::part::Packer;
 use sluice::storage::segment::{Codec, ContentHash, DirectoryEntry, Facts, Mark, RunRow};
 
 /// A row with shape, resource, scope and body.
@@ -30,7 +31,7 @@ prop_compose! {
 }
 
 fn codec() -> impl Strategy<Value = Codec> {
-    prop_oneof![Just(Codec::None), Just(Codec::Lz4)]
+    prop_oneof![Just(Codec::None), Just(Codec::Lz4), Just(Codec::Zstd)]
 }
 
 fn name(table: u8) -> impl Fn(u32) -> ContentHash {
@@ -113,7 +114,7 @@ proptest! {
             }).collect();
             builder.add_run(TraceId(*id), &rows);
         }
-        let bytes = builder.finish(codec, 0, (&name(0), &name(100)));
+        let bytes = builder.finish(&mut Packer::new(codec), 0, (&name(0), &name(100)));
         let block = Block::decode(&bytes).unwrap();
         for (id, rows) in &runs {
             let run = block.run(TraceId(*id)).unwrap().rows.clone();
@@ -122,7 +123,7 @@ proptest! {
                 (row.row, row.shape, names, block.body(row).to_vec())
             }).collect();
             let expected: Vec<_> = rows.iter().map(|(row, shape, resource, scope, body)| {
-                (*row, *shape, (name(0)(*resource), name(100)(*scope)), body.clone())
+                (Row { place: 0, ..*row }, *shape, (name(0)(*resource), name(100)(*scope)), body.clone())
             }).collect();
             prop_assert_eq!(found, expected);
         }
@@ -131,7 +132,7 @@ proptest! {
 
     #[test]
     fn any_entries_come_back_from_a_directory_page(entries in vec(entry(), 1..8), codec in codec(), flip: (u16, u8)) {
-        let bytes = encode_page(&entries, codec);
+        let bytes = encode_page(&entries, &mut Packer::new(codec));
         prop_assert!(decode_page(&changed(&bytes, flip)).is_err());
         prop_assert_eq!(decode_page(&bytes), Ok(entries));
     }

@@ -1,6 +1,6 @@
 //! Runs on their way into a block.
 
-use super::{NO_PARENT, PARENT_BY_ID, PARENT_BY_INDEX};
+use super::{MILLISECOND, NO_PARENT, PARENT_BY_ID, PARENT_BY_INDEX};
 use crate::model::wire::put_varint;
 use crate::model::{Row, SpanId, TraceId, time::Nanos};
 use crate::storage::codec::put_signed;
@@ -24,11 +24,13 @@ pub struct RunRow<'a> {
 /// Collects runs until they are enough for a block.
 #[derive(Default)]
 pub struct BlockBuilder {
-    runs: Vec<u8>,
-    run_count: u32,
+    trace_ids: Vec<u8>,
+    /// Rows and least start of each run.
+    runs: Vec<(u32, Nanos)>,
     columns: Columns,
     rows: u32,
-    arrivals: Local<(u64, Nanos)>,
+    /// LSN and received time of each row.
+    arrivals: Vec<(u64, Nanos)>,
     resources: Local<u32>,
     scopes: Local<u32>,
     bodies: Vec<u8>,
@@ -39,6 +41,7 @@ pub struct BlockBuilder {
 struct Columns {
     span_ids: Vec<u8>,
     parents: Vec<u8>,
+    parent_ids: Vec<u8>,
     starts: Vec<u8>,
     durations: Vec<u8>,
     kinds: Vec<u8>,
@@ -46,15 +49,18 @@ struct Columns {
     shapes: Vec<u8>,
     resources: Vec<u8>,
     scopes: Vec<u8>,
-    arrivals: Vec<u8>,
     body_lengths: Vec<u8>,
 }
 
 impl Columns {
-    fn all(&self) -> [&Vec<u8>; 11] {
-        let Self { span_ids, parents, starts, durations, kinds, statuses, shapes, resources, scopes, .. } = self;
-        let Self { arrivals, body_lengths, .. } = self;
-        [span_ids, parents, starts, durations, kinds, statuses, shapes, resources, scopes, arrivals, body_lengths]
+    /// Ids and times: next to random, so they only spoil the packing of what is not.
+    fn unpacked(&self) -> [&Vec<u8>; 4] {
+        [&self.span_ids, &self.parent_ids, &self.starts, &self.durations]
+    }
+
+    fn packed(&self) -> [&Vec<u8>; 7] {
+        let Self { parents, kinds, statuses, shapes, resources, scopes, body_lengths, .. } = self;
+        [parents, kinds, statuses, shapes, resources, scopes, body_lengths]
     }
 }
 
@@ -82,12 +88,6 @@ trait Slot {
 impl Slot for u32 {
     fn slot(&self) -> usize {
         *self as usize % RECENT
-    }
-}
-
-impl Slot for (u64, Nanos) {
-    fn slot(&self) -> usize {
-        self.0 as usize % RECENT
     }
 }
 
@@ -124,21 +124,19 @@ impl BlockBuilder {
     /// Adds a run, or a piece of one.
     pub fn add_run(&mut self, id: TraceId, rows: &[RunRow<'_>]) {
         let base = rows.iter().map(|row| row.row.start).min().unwrap_or(0);
-        self.runs.extend_from_slice(&id.0);
-        put_varint(&mut self.runs, rows.len() as u64);
-        put_varint(&mut self.runs, base);
-        self.run_count += 1;
+        self.trace_ids.extend_from_slice(&id.0);
+        self.runs.push((rows.len() as u32, base));
         let parents = Parents::new(rows);
         rows.iter().for_each(|row| self.add_row(row, base, &parents));
     }
 
     fn add_row(&mut self, run_row: &RunRow<'_>, base: Nanos, parents: &Parents<'_>) {
         let row = &run_row.row;
-        let arrival = self.arrivals.index((row.lsn, row.received));
+        self.arrivals.push((row.lsn, row.received));
         let (resource, scope) = (self.resources.index(run_row.resource), self.scopes.index(run_row.scope));
         let columns = &mut self.columns;
         columns.span_ids.extend_from_slice(&row.span_id.0);
-        parents.put(row.parent, &mut columns.parents);
+        parents.put(row.parent, &mut columns.parents, &mut columns.parent_ids);
         put_varint(&mut columns.starts, row.start.wrapping_sub(base));
         put_signed(&mut columns.durations, row.end.wrapping_sub(row.start) as i64);
         put_varint(&mut columns.kinds, u64::from(row.kind as u32));
@@ -146,7 +144,6 @@ impl BlockBuilder {
         columns.shapes.push(run_row.shape);
         put_varint(&mut columns.resources, resource);
         put_varint(&mut columns.scopes, scope);
-        put_varint(&mut columns.arrivals, arrival);
         put_varint(&mut columns.body_lengths, run_row.body.len() as u64);
         self.bodies.extend_from_slice(run_row.body);
         self.rows += 1;
@@ -161,26 +158,45 @@ impl BlockBuilder {
     ) -> Vec<u8> {
         let block = std::mem::take(self);
         let (resources, scopes) = (&block.resources.values, &block.scopes.values);
-        let mut head = Vec::with_capacity(16 * (1 + resources.len() + scopes.len()));
-        let counts = [block.run_count, block.rows, resources.len() as u32, scopes.len() as u32];
+        let mut head = Vec::with_capacity(16 * (1 + resources.len() + scopes.len()) + block.rows as usize * 24);
+        let counts = [block.runs.len() as u32, block.rows, resources.len() as u32, scopes.len() as u32];
         counts.into_iter().for_each(|count| head.extend_from_slice(&count.to_le_bytes()));
         resources.iter().for_each(|&resource| head.extend_from_slice(&names.0(resource).0));
         scopes.iter().for_each(|&scope| head.extend_from_slice(&names.1(scope).0));
-        let mut raw = block.runs;
-        put_arrivals(&mut raw, &block.arrivals.values);
-        block.columns.all().into_iter().for_each(|column| raw.extend_from_slice(column));
+        head.extend_from_slice(&block.trace_ids);
+        let least = block.runs.iter().map(|(_, base)| *base).min().unwrap_or(0);
+        put_varint(&mut head, least);
+        block.runs.iter().for_each(|(_, base)| put_varint(&mut head, base.wrapping_sub(least)));
+        put_varint(&mut head, block.columns.parent_ids.len() as u64 / 8);
+        block.columns.unpacked().into_iter().for_each(|column| head.extend_from_slice(column));
+
+        let mut raw = Vec::with_capacity(block.bodies.len() + block.rows as usize * 16);
+        block.runs.iter().for_each(|(rows, _)| put_varint(&mut raw, (*rows).into()));
+        put_arrivals(&mut raw, &block.arrivals);
+        block.columns.packed().into_iter().for_each(|column| raw.extend_from_slice(column));
         raw.extend_from_slice(&block.bodies);
         packer.part(SectionKind::BLOCK, flags, &head, &raw)
     }
 }
 
-fn put_arrivals(out: &mut Vec<u8>, arrivals: &[(u64, Nanos)]) {
+/// The distinct arrivals in order, which makes their differences small, then which of them each row has.
+fn put_arrivals(out: &mut Vec<u8>, rows: &[(u64, Nanos)]) {
+    let mut arrivals = rows.to_vec();
+    arrivals.sort_unstable();
+    arrivals.dedup();
+    let unit = if arrivals.iter().all(|(_, received)| received % MILLISECOND == 0) { MILLISECOND } else { 1 };
     put_varint(out, arrivals.len() as u64);
+    put_varint(out, unit);
     let mut before = (0, 0);
-    for &(lsn, received) in arrivals {
-        put_signed(out, lsn.wrapping_sub(before.0) as i64);
+    for &(lsn, received) in &arrivals {
+        let received = received / unit;
+        put_varint(out, lsn.wrapping_sub(before.0));
         put_signed(out, received.wrapping_sub(before.1) as i64);
         before = (lsn, received);
+    }
+    for row in rows {
+        // Every row's arrival is among them.
+        put_varint(out, arrivals.binary_search(row).unwrap_or_default() as u64);
     }
 }
 
@@ -207,7 +223,7 @@ impl<'a> Parents<'a> {
         }
     }
 
-    fn put(&self, parent: SpanId, out: &mut Vec<u8>) {
+    fn put(&self, parent: SpanId, out: &mut Vec<u8>, ids: &mut Vec<u8>) {
         if !parent.is_valid() {
             return put_varint(out, NO_PARENT);
         }
@@ -215,7 +231,7 @@ impl<'a> Parents<'a> {
             Some(index) => put_varint(out, PARENT_BY_INDEX + index as u64),
             None => {
                 put_varint(out, PARENT_BY_ID);
-                out.extend_from_slice(&parent.0);
+                ids.extend_from_slice(&parent.0);
             }
         }
     }

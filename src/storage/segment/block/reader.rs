@@ -55,54 +55,74 @@ impl Block {
         let (resources, scopes) = (head.u32()? as usize, head.u32()? as usize);
         let mut block = Self { flags: part.flags, resources: hashes(&mut head, resources)?, ..Self::default() };
         block.scopes = hashes(&mut head, scopes)?;
-        block.decode_columns(&part.raw, runs, rows)?;
+        // Ids alone take this much: larger counts are not worth allocating for.
+        if runs > part.head.len() / 16 || rows > part.head.len() / 8 {
+            return Err(BadPart("block counts do not match"));
+        }
+        let mut columns = Decoder::new(&part.raw);
+        block.decode_head(&mut head, &mut columns, (runs, rows))?;
+        block.decode_rest(&mut columns)?;
         block.raw = part.raw;
         Ok(block)
     }
 
-    fn decode_columns(&mut self, raw: &[u8], runs: usize, rows: usize) -> Result<(), BadPart> {
-        // Every row takes more than one byte of the columns: a larger count is not worth allocating for.
-        if runs > raw.len() || rows > raw.len() {
-            return Err(BadPart("block counts do not match"));
-        }
-        let mut columns = Decoder::new(raw);
-        let bases = self.decode_runs(&mut columns, runs, rows)?;
-        let arrivals = get_arrivals(&mut columns)?;
-        self.rows = vec![BlockRow::default(); rows];
-        for row in &mut self.rows {
-            row.row.span_id = SpanId(columns.array()?);
-        }
-        self.decode_parents(&mut columns)?;
-        for (run, base) in self.runs.iter().zip(bases) {
-            for row in self.rows.get_mut(run.rows.clone()).unwrap_or_default() {
-                row.row.start = base.wrapping_add(columns.varint()?);
-            }
-        }
-        self.decode_rest(&mut columns, &arrivals)
-    }
-
-    fn decode_runs(&mut self, columns: &mut Decoder<'_>, runs: usize, rows: usize) -> Result<Vec<Nanos>, BadPart> {
-        let mut bases = Vec::with_capacity(runs);
+    /// Runs, ids, parents and times; `head` holds what is not packed.
+    fn decode_head(
+        &mut self,
+        head: &mut Decoder<'_>,
+        columns: &mut Decoder<'_>,
+        (runs, rows): (usize, usize),
+    ) -> Result<(), BadPart> {
+        let ids = head.bytes(runs.saturating_mul(16))?.as_chunks::<16>().0;
+        let least = head.varint()?;
         let mut from = 0usize;
-        for _ in 0..runs {
-            let trace_id = TraceId(columns.array()?);
+        let mut bases = Vec::with_capacity(runs);
+        for id in ids {
             let count: usize = columns.small()?;
             let to = from.checked_add(count).filter(|&to| to <= rows).ok_or(BadPart("run lengths do not match"))?;
-            self.runs.push(Run { trace_id, rows: from..to });
-            bases.push(columns.varint()?);
+            self.runs.push(Run { trace_id: TraceId(*id), rows: from..to });
+            bases.push(least.wrapping_add(head.varint()?));
             from = to;
         }
-        if from == rows { Ok(bases) } else { Err(BadPart("run lengths do not match")) }
+        if from != rows {
+            return Err(BadPart("run lengths do not match"));
+        }
+        let parents: usize = head.small()?;
+        self.rows = vec![BlockRow::default(); rows];
+        for row in &mut self.rows {
+            row.row.span_id = SpanId(head.array()?);
+        }
+        let parents = head.bytes(parents.saturating_mul(8))?.as_chunks::<8>().0;
+        self.decode_times(head, &bases)?;
+        let arrivals = get_arrivals(columns)?;
+        for row in &mut self.rows {
+            let arrival: usize = columns.small()?;
+            (row.row.lsn, row.row.received) = *arrivals.get(arrival).ok_or(BadPart("arrival out of range"))?;
+        }
+        self.decode_parents(columns, parents)
     }
 
-    fn decode_parents(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadPart> {
+    fn decode_times(&mut self, head: &mut Decoder<'_>, bases: &[Nanos]) -> Result<(), BadPart> {
+        for (run, base) in self.runs.iter().zip(bases) {
+            for row in self.rows.get_mut(run.rows.clone()).unwrap_or_default() {
+                row.row.start = base.wrapping_add(head.varint()?);
+            }
+        }
+        for row in &mut self.rows {
+            row.row.end = row.row.start.wrapping_add(head.signed()? as u64);
+        }
+        if head.is_empty() { Ok(()) } else { Err(BadPart("bytes behind the last time")) }
+    }
+
+    fn decode_parents(&mut self, columns: &mut Decoder<'_>, parents: &[[u8; 8]]) -> Result<(), BadPart> {
+        let mut parents = parents.iter();
         for run in &self.runs {
             let rows = self.rows.get_mut(run.rows.clone()).unwrap_or_default();
             let ids: Vec<_> = rows.iter().map(|row| row.row.span_id).collect();
             for row in rows {
                 row.row.parent = match columns.varint()? {
                     NO_PARENT => SpanId::default(),
-                    PARENT_BY_ID => SpanId(columns.array()?),
+                    PARENT_BY_ID => SpanId(*parents.next().ok_or(BadPart("parent ids do not match"))?),
                     index => *ids.get((index - PARENT_BY_INDEX) as usize).ok_or(BadPart("parent out of range"))?,
                 };
             }
@@ -110,10 +130,7 @@ impl Block {
         Ok(())
     }
 
-    fn decode_rest(&mut self, columns: &mut Decoder<'_>, arrivals: &[(u64, Nanos)]) -> Result<(), BadPart> {
-        for row in &mut self.rows {
-            row.row.end = row.row.start.wrapping_add(columns.signed()? as u64);
-        }
+    fn decode_rest(&mut self, columns: &mut Decoder<'_>) -> Result<(), BadPart> {
         for row in &mut self.rows {
             row.row.kind = columns.small::<u32>()? as i32;
         }
@@ -128,10 +145,6 @@ impl Block {
         }
         for row in &mut self.rows {
             row.scope = columns.small()?;
-        }
-        for row in &mut self.rows {
-            let arrival: usize = columns.small()?;
-            (row.row.lsn, row.row.received) = *arrivals.get(arrival).ok_or(BadPart("arrival out of range"))?;
         }
         self.decode_bodies(columns)
     }
@@ -178,12 +191,13 @@ fn hashes(fields: &mut Decoder<'_>, count: usize) -> Result<Vec<ContentHash>, Ba
 
 fn get_arrivals(columns: &mut Decoder<'_>) -> Result<Vec<(u64, Nanos)>, BadPart> {
     let count: usize = columns.small()?;
+    let unit = columns.varint()?;
     let mut arrivals = Vec::new();
     let mut before = (0u64, 0u64);
     for _ in 0..count {
-        before.0 = before.0.wrapping_add(columns.signed()? as u64);
+        before.0 = before.0.wrapping_add(columns.varint()?);
         before.1 = before.1.wrapping_add(columns.signed()? as u64);
-        arrivals.push(before);
+        arrivals.push((before.0, before.1.wrapping_mul(unit)));
     }
     Ok(arrivals)
 }

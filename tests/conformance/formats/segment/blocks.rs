@@ -1,6 +1,6 @@
 //! Block index, blocks, their names, columns and bodies.
 
-use super::{BLOCK_SIZE, Cursor, File, Table, Trace, crc, unpack};
+use super::{BLOCK_SIZE, Cursor, File, Part, Table, Trace, stored};
 use opentelemetry_proto::tonic::trace::v1::{Span, Status};
 use prost::Message;
 use sluice::model::{Row, SpanId, TraceId};
@@ -25,8 +25,13 @@ fn blocks(file: &File<'_>) -> Vec<Block> {
     let index = file.section(1);
     let mut lengths = Cursor(&index);
     let count = lengths.varint();
-    let mut bytes = Cursor(&file.bytes[40..]);
-    let blocks = (0..count).map(|_| Block::read(bytes.bytes(lengths.varint() as usize))).collect();
+    let mut end = 40;
+    let mut block = || {
+        let offset = end + lengths.varint() as usize;
+        end = offset + lengths.varint() as usize;
+        Block::read(&file.bytes[offset..end])
+    };
+    let blocks = (0..count).map(|_| block()).collect();
     assert!(lengths.0.is_empty());
     blocks
 }
@@ -48,24 +53,21 @@ struct Block {
 
 impl Block {
     fn read(bytes: &[u8]) -> Self {
-        let table = Table::of("Block header");
-        assert_eq!(table.size(), 40);
-        let header = table.read(bytes);
-        header.check_reserved();
-        assert_eq!(header.numbers(["crc", "length"]), [crc(&bytes[4..]), bytes.len() as u64]);
-        let mut names = Cursor(&bytes[table.size()..]);
+        let part = Part::read(bytes);
+        assert_eq!(part.kind, 10);
+        let table = Table::of("Block head");
+        let counts = table.read(part.head);
+        let mut head = Cursor(&part.head[table.size()..]);
         let hashes = ["resources", "scopes"].map(|name| {
-            let count = header.number(name);
-            (0..count).map(|_| names.array::<16>()).collect::<Vec<_>>()
+            let count = counts.number(name);
+            (0..count).map(|_| head.array::<16>()).collect::<Vec<_>>()
         });
-        let raw = unpack(header.number("codec"), names.0, header.number("raw_length"));
-        let [runs, rows, columns] = header.numbers(["runs", "rows", "columns_length"]).map(|number| number as usize);
-        let (columns, bodies) = raw.split_at(columns);
-        let mut columns = Cursor(columns);
-        let (runs, bases) = get_runs(&mut columns, runs);
-        let rows = get_rows(&mut columns, bodies, rows, &runs, &bases, &hashes);
-        assert!(columns.0.is_empty(), "the columns are read to their end");
-        Self { flags: header.number("flags"), runs, rows }
+        let [runs, rows] = counts.numbers(["runs", "rows"]).map(|number| number as usize);
+        let mut columns = Cursor(&part.raw);
+        let (runs, bases) = get_runs(&mut head, &mut columns, runs);
+        let rows = get_rows(&mut head, &mut columns, rows, &runs, &bases, &hashes);
+        assert!(head.0.is_empty() && columns.0.is_empty(), "both are read to their end");
+        Self { flags: part.flags, runs, rows }
     }
 
     /// The rows of a trace.
@@ -77,51 +79,57 @@ impl Block {
 }
 
 /// Trace and number of rows of each run, and its least start.
-fn get_runs(columns: &mut Cursor<'_>, count: usize) -> (Vec<(TraceId, usize)>, Vec<u64>) {
-    (0..count).map(|_| ((TraceId(columns.array()), columns.varint() as usize), columns.varint())).unzip()
+fn get_runs(head: &mut Cursor<'_>, columns: &mut Cursor<'_>, count: usize) -> (Vec<(TraceId, usize)>, Vec<u64>) {
+    let ids: Vec<_> = (0..count).map(|_| TraceId(head.array())).collect();
+    let least = head.varint();
+    let bases = (0..count).map(|_| least + head.varint()).collect();
+    (ids.into_iter().map(|id| (id, columns.varint() as usize)).collect(), bases)
 }
 
 fn get_arrivals(columns: &mut Cursor<'_>) -> Vec<(u64, u64)> {
     let (mut lsn, mut received) = (0u64, 0u64);
-    let count = columns.varint();
+    let (count, unit) = (columns.varint(), columns.varint());
     let mut next = || {
-        lsn = lsn.wrapping_add_signed(columns.zigzag());
+        lsn += columns.varint();
         received = received.wrapping_add_signed(columns.zigzag());
-        (lsn, received)
+        (lsn, received * unit)
     };
     (0..count).map(|_| next()).collect()
 }
 
 fn get_rows(
+    head: &mut Cursor<'_>,
     columns: &mut Cursor<'_>,
-    bodies: &[u8],
     count: usize,
     runs: &[(TraceId, usize)],
     bases: &[u64],
     names: &[Vec<[u8; 16]>; 2],
 ) -> Vec<StoredRow> {
-    let arrivals = get_arrivals(columns);
-    let ids: Vec<_> = (0..count).map(|_| SpanId(columns.array())).collect();
+    let parent_count = head.varint();
+    let ids: Vec<_> = (0..count).map(|_| SpanId(head.array())).collect();
+    let parent_ids: Vec<_> = (0..parent_count).map(|_| SpanId(head.array())).collect();
     // The run of each row and where that begins.
     let run_of = runs.iter().enumerate().flat_map(|(run, (_, rows))| std::iter::repeat_n(run, *rows));
     let run_of: Vec<_> = run_of.collect();
     let begin = |row: usize| run_of.iter().position(|run| *run == run_of[row]).unwrap();
-    let parent = |columns: &mut Cursor<'_>, row: usize| match columns.varint() {
+    let starts: Vec<_> = (0..count).map(|row| bases[run_of[row]] + head.varint()).collect();
+    let ends: Vec<_> = starts.iter().map(|start| start.wrapping_add_signed(head.zigzag())).collect();
+    let arrivals = get_arrivals(columns);
+    let arrived: Vec<_> = (0..count).map(|_| arrivals[columns.varint() as usize]).collect();
+    let mut parent_ids = parent_ids.into_iter();
+    let mut parent = |columns: &mut Cursor<'_>, row: usize| match columns.varint() {
         0 => SpanId::default(),
-        1 => SpanId(columns.array()),
+        1 => parent_ids.next().unwrap(),
         index => ids[begin(row) + index as usize - 2],
     };
     let parents: Vec<_> = (0..count).map(|row| parent(columns, row)).collect();
-    let starts: Vec<_> = (0..count).map(|row| bases[run_of[row]] + columns.varint()).collect();
-    let ends: Vec<_> = starts.iter().map(|start| start.wrapping_add_signed(columns.zigzag())).collect();
     let mut varints = |count| (0..count).map(|_| columns.varint()).collect::<Vec<_>>();
     let (kinds, statuses) = (varints(count), varints(count));
     let shapes = columns.bytes(count);
     let mut varints = || (0..count).map(|_| columns.varint() as usize).collect::<Vec<_>>();
-    let (resources, scopes, arrived, places, lengths) = (varints(), varints(), varints(), varints(), varints());
-    let mut bodies = Cursor(bodies);
+    let (resources, scopes, lengths) = (varints(), varints(), varints());
     let row = |row: usize| {
-        let (lsn, received) = arrivals[arrived[row]];
+        let (lsn, received) = arrived[row];
         let keys = Row {
             span_id: ids[row],
             parent: parents[row],
@@ -130,26 +138,24 @@ fn get_rows(
             kind: kinds[row] as u32 as i32,
             status: statuses[row] as u32 as i32,
             lsn,
-            place: places[row] as u32,
+            place: 0,
             received,
         };
-        let body = bodies.bytes(lengths[row]).to_vec();
+        let body = columns.bytes(lengths[row]).to_vec();
         let (resource, scope) = (names[0][resources[row]], names[1][scopes[row]]);
         StoredRow { row: keys, shape: shapes[row], resource, scope, body }
     };
-    let rows = (0..count).map(row).collect();
-    assert!(bodies.0.is_empty(), "the bodies are read to their end");
-    rows
+    (0..count).map(row).collect()
 }
 
 fn check_rows(trace: &Trace, rows: &[&StoredRow], tables: &[Names; 2]) {
     assert_eq!(rows.len(), trace.rows.len());
-    for (index, stored) in rows.iter().enumerate() {
-        assert_eq!(stored.row, trace.rows[index]);
-        assert_eq!((stored.shape, &stored.body), (trace.cut[index].0, &trace.cut[index].1));
-        assert_eq!(joined(trace.id, stored), trace.spans[index], "cut fields come back as formats.md says");
-        assert_eq!(tables[0][&stored.resource], trace.batch.resource(0));
-        assert_eq!(tables[1][&stored.scope], trace.batch.scope(0));
+    for (index, found) in rows.iter().enumerate() {
+        assert_eq!(found.row, stored(&trace.rows[index]));
+        assert_eq!((found.shape, &found.body), (trace.cut[index].0, &trace.cut[index].1));
+        assert_eq!(joined(trace.id, found), trace.spans[index], "cut fields come back as formats.md says");
+        assert_eq!(tables[0][&found.resource], trace.batch.resource(0));
+        assert_eq!(tables[1][&found.scope], trace.batch.scope(0));
     }
 }
 

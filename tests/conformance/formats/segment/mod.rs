@@ -2,6 +2,7 @@
 
 mod blocks;
 mod directory;
+mod sections;
 
 use super::check_golden;
 use super::cursor::{Cursor, crc, unpack};
@@ -13,17 +14,18 @@ use xxhash_rust::xxh3::xxh3_64;
 
 #[test]
 fn the_golden_segment_is_written_byte_for_byte() {
-    check_golden("v1.seg", &golden::segment());
+    check_golden("v2.seg", &golden::segment());
 }
 
 #[test]
 fn the_golden_segment_is_what_formats_md_says() {
-    let (bytes, traces) = (golden::stored("v1.seg"), golden::traces());
+    let (bytes, traces) = (golden::stored("v2.seg"), golden::traces());
     check_header(&bytes);
     let file = File::of(&bytes);
     check_footer(&file.footer, &traces);
-    let kinds: Vec<_> = file.sections.keys().copied().collect();
-    assert_eq!(kinds, [1, 2, 3, 4, 5], "filter, names and indexes are reserved");
+    let kinds: Vec<_> = file.sections.iter().map(|row| row.number("kind")).collect();
+    assert_eq!(kinds, [3, 1, 4, 5, 6, 7, 8, 9], "a small segment has one part of each");
+    sections::check(&file, &traces);
     let places = directory::check(&file, &traces);
     let tables = [file.table(4), file.table(5)];
     let blocks = blocks::check(&file, &traces, &places, &tables);
@@ -34,8 +36,30 @@ fn the_golden_segment_is_what_formats_md_says() {
 struct File<'a> {
     bytes: &'a [u8],
     footer: Fields,
-    /// Rows of the section table, by kind.
-    sections: BTreeMap<u64, Fields>,
+    /// The section table.
+    sections: Vec<Fields>,
+}
+
+/// A part, unpacked.
+struct Part<'a> {
+    kind: u64,
+    flags: u64,
+    head: &'a [u8],
+    raw: Vec<u8>,
+}
+
+impl<'a> Part<'a> {
+    /// The part that these bytes are.
+    fn read(bytes: &'a [u8]) -> Self {
+        let table = Table::of("Part header");
+        assert_eq!(table.size(), 20);
+        let header = table.read(bytes);
+        header.check_reserved();
+        assert_eq!(header.numbers(["crc", "length"]), [crc(&bytes[4..]), bytes.len() as u64]);
+        let (head, packed) = bytes[table.size()..].split_at(header.number("head_length") as usize);
+        let raw = unpack(header.number("codec"), packed, header.number("raw_length"));
+        Self { kind: header.number("kind"), flags: header.number("flags"), head, raw }
+    }
 }
 
 impl<'a> File<'a> {
@@ -47,32 +71,32 @@ impl<'a> File<'a> {
         assert_eq!(end.number("footer_crc"), crc(body));
         let (fixed, row) = (Table::of("Footer"), Table::of("Section table row"));
         let footer = fixed.read(body);
-        let rows = body[fixed.size()..].chunks_exact(row.size());
+        let (inputs, rows) = body[fixed.size()..].split_at(8 * footer.number("inputs") as usize);
+        assert_eq!(inputs, golden::INPUTS.map(u64::to_le_bytes).concat());
+        let rows = rows.chunks_exact(row.size());
         assert_eq!((rows.len() as u64, rows.remainder().len()), (footer.number("sections"), 0));
-        let rows = rows.map(|bytes| row.read(bytes));
-        let sections = rows.inspect(Fields::check_reserved).map(|row| (row.number("kind"), row)).collect();
+        let sections = rows.map(|bytes| row.read(bytes)).inspect(Fields::check_reserved).collect();
         Self { bytes, footer, sections }
     }
 
-    fn stored(&self, kind: u64) -> &'a [u8] {
-        let [offset, length] = self.sections[&kind].numbers(["offset", "length"]).map(|number| number as usize);
-        &self.bytes[offset..offset + length]
-    }
-
-    /// A section's unpacked bytes.
+    /// The only part of a kind of section, unpacked.
     fn section(&self, kind: u64) -> Vec<u8> {
-        let row = &self.sections[&kind];
-        assert_eq!(row.number("crc"), crc(self.stored(kind)));
-        unpack(row.number("codec"), self.stored(kind), row.number("raw_length"))
+        let row = self.sections.iter().find(|row| row.number("kind") == kind).unwrap();
+        let [offset, length] = row.numbers(["offset", "length"]).map(|number| number as usize);
+        let part = Part::read(&self.bytes[offset..offset + length]);
+        assert_eq!((part.kind, part.head), (kind, &[][..]));
+        part.raw
     }
 
     /// Resources or scopes by content hash.
     fn table(&self, kind: u64) -> BTreeMap<[u8; 16], Vec<u8>> {
         let raw = self.section(kind);
         let mut fields = Cursor(&raw);
-        let count = fields.varint();
-        let entries: Vec<_> = (0..count).map(|_| (fields.array::<16>(), fields.blob().to_vec())).collect();
-        assert!(fields.0.is_empty() && entries.is_sorted_by_key(|(hash, _)| *hash));
+        let mut entries = Vec::new();
+        while !fields.0.is_empty() {
+            entries.push((fields.array::<16>(), fields.blob().to_vec()));
+        }
+        assert!(entries.is_sorted_by_key(|(hash, _)| *hash));
         for (hash, envelope) in &entries {
             assert_eq!(hash[..], blake3::hash(envelope).as_bytes()[..16]);
         }
@@ -80,19 +104,24 @@ impl<'a> File<'a> {
     }
 }
 
+/// A row as a segment gives it back: without its place in its batch.
+fn stored(row: &sluice::model::Row) -> sluice::model::Row {
+    sluice::model::Row { place: 0, ..*row }
+}
+
 fn check_header(bytes: &[u8]) {
     let table = Table::of("Segment header");
     assert_eq!(table.size(), 40);
     let header = table.read(bytes);
     assert_eq!((header.bytes("magic"), header.bytes("store")), (&b"SLUICESG"[..], &STORE[..]));
-    assert_eq!(header.numbers(["version", "id", "crc"]), [1, SEGMENT, crc(&bytes[..36])]);
+    assert_eq!(header.numbers(["version", "id", "crc"]), [2, SEGMENT, crc(&bytes[..36])]);
 }
 
 fn check_footer(footer: &Fields, traces: &[Trace]) {
     let rows: Vec<_> = traces.iter().flat_map(|trace| &trace.rows).collect();
     let least = |of: fn(&&&sluice::model::Row) -> u64| rows.iter().map(|row| of(&row)).min().unwrap();
     let most = |of: fn(&&&sluice::model::Row) -> u64| rows.iter().map(|row| of(&row)).max().unwrap();
-    assert_eq!((footer.numbers(["version", "id"]), footer.bytes("store")), ([1, SEGMENT], &STORE[..]));
+    assert_eq!((footer.numbers(["version", "id"]), footer.bytes("store")), ([2, SEGMENT], &STORE[..]));
     assert_eq!(footer.numbers(["lsn_low", "lsn_high"]), [least(|row| row.lsn), most(|row| row.lsn)]);
     let received = [least(|row| row.received), most(|row| row.received)];
     assert_eq!(footer.numbers(["received_low", "received_high"]), received);
@@ -122,9 +151,10 @@ fn ledger(trace: &Trace) -> u64 {
 fn the_golden_segment_is_read() {
     let (disk, path) = golden::segment_on_disk();
     // The disk holds what was just written; what counts is the stored file.
-    sluice::storage::disk::replace_file(&disk, path.parent().unwrap(), "golden.seg", &golden::stored("v1.seg"))
+    sluice::storage::disk::replace_file(&disk, path.parent().unwrap(), "golden.seg", &golden::stored("v2.seg"))
         .unwrap();
     let segment = Segment::open(&disk, &path).unwrap();
+    assert_eq!(*segment.names().unwrap(), golden::names());
     for trace in golden::traces() {
         let entry = segment.find(trace.id).unwrap().unwrap();
         assert_eq!((&entry.facts, &entry.mark), (&trace.facts, &trace.mark));
@@ -138,9 +168,12 @@ fn the_golden_segment_is_read() {
         let expected = trace.rows.iter().zip(&trace.spans);
         assert_eq!(spans.len(), expected.len());
         for ((row, span), (expected_row, expected_span)) in spans.iter().zip(expected) {
-            assert_eq!((row, &<_ as prost::Message>::decode(&**span)), (expected_row, &Ok(expected_span.clone())));
+            assert_eq!(
+                (row, &<_ as prost::Message>::decode(&**span)),
+                (&stored(expected_row), &Ok(expected_span.clone()))
+            );
         }
-        let (resources, scopes) = (segment.resources().unwrap(), segment.scopes().unwrap());
+        let (resources, scopes) = (segment.resources().0, segment.scopes().0);
         let hash = sluice::storage::segment::ContentHash::of;
         assert_eq!(resources.get(&hash(trace.batch.resource(0))).unwrap(), trace.batch.resource(0));
         assert_eq!(scopes.get(&hash(trace.batch.scope(0))).unwrap(), trace.batch.scope(0));

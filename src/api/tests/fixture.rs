@@ -1,8 +1,10 @@
-//! A trace made by hand.
+//! Traces made by hand: one with everything odd in it, one with every field there is.
 
 use crate::model::{Row, SpanId, StoredSpan, Trace, TraceId};
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue, KeyValueList};
+use opentelemetry_proto::tonic::common::v1::{
+    AnyValue, ArrayValue, EntityRef, InstrumentationScope, KeyValue, KeyValueList,
+};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::span::{Event, Link};
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Status};
@@ -136,4 +138,61 @@ pub fn trace() -> Trace {
         spans: vec![every_value(), failed(), backwards(), at_the_end_of_time(), again],
         warnings: vec!["segments/1: damaged at byte 4096: checksum".into()],
     }
+}
+
+/// One failed span of which every field that OTLP has is set, and those of everything around and in it.
+pub fn every_field() -> Trace {
+    let resource = Resource {
+        attributes: vec![text("service.name", "shop"), pair("cores", Value::IntValue(8))],
+        dropped_attributes_count: 1,
+        entity_refs: vec![EntityRef {
+            schema_url: "https://example.org/entity".into(),
+            r#type: "host".into(),
+            id_keys: vec!["host.id".into()],
+            description_keys: vec!["host.name".into()],
+        }],
+    };
+    let scope = InstrumentationScope {
+        name: "shop.http".into(),
+        version: "1.2".into(),
+        attributes: vec![pair("stable", Value::BoolValue(false))],
+        dropped_attributes_count: 2,
+    };
+    let event = Event {
+        time_unix_nano: 1_700_000_000_000_000_001,
+        name: "exception".into(),
+        attributes: values(),
+        dropped_attributes_count: 3,
+    };
+    let link = Link {
+        trace_id: id().0.to_vec(),
+        span_id: vec![0, 0, 0, 0, 0, 0, 0, 0xb1],
+        trace_state: "link=1".into(),
+        attributes: vec![text("why", "retry")],
+        dropped_attributes_count: 4,
+        flags: 0x301,
+    };
+    let span = Span {
+        trace_id: vec![0x0a; 16],
+        span_id: vec![0x0b; 8],
+        trace_state: "vendor=1".into(),
+        parent_span_id: vec![0x0c; 8],
+        flags: 0x100,
+        name: "every field".into(),
+        kind: 3,
+        start_time_unix_nano: 1_700_000_000_000_000_000,
+        end_time_unix_nano: 1_700_000_000_000_000_002,
+        attributes: values(),
+        dropped_attributes_count: 5,
+        events: vec![event],
+        dropped_events_count: 6,
+        links: vec![link],
+        dropped_links_count: 7,
+        status: Some(Status { message: "too slow".into(), code: 2 }),
+    };
+    let around =
+        ResourceSpans { resource: Some(resource), scope_spans: Vec::new(), schema_url: "https://example.org/r".into() };
+    let inside = ScopeSpans { scope: Some(scope), spans: Vec::new(), schema_url: "https://example.org/s".into() };
+    let id = TraceId([0x0a; 16]);
+    Trace { id, spans: vec![stored(span, around.encode_to_vec(), inside.encode_to_vec())], warnings: Vec::new() }
 }
