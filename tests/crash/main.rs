@@ -1,6 +1,7 @@
 //! Whatever fails, and whenever the machine dies: answered is there once, refused is not there.
 
 mod buffered;
+mod damage;
 mod fault_matrix;
 mod history;
 mod kill;

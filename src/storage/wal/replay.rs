@@ -216,7 +216,8 @@ impl Replay {
     fn note_file(&mut self, file: &Found, id: u64, last: Option<u64>, end: u64, successor: Option<Previous>) {
         let first_lsn = file.header().map_or(0, |header| header.first_lsn);
         self.next_lsn = self.next_lsn.max(first_lsn);
-        let damaged = self.holes.iter().any(|hole| hole.path == file.path);
+        let hole = self.holes.iter().any(|hole| hole.path == file.path);
+        let damaged = hole || self.odd.iter().any(|odd| odd.path == file.path);
         let last_lsn = last.or(successor.map(|end| end.last_lsn));
         self.files.push((file.path.clone(), last_lsn.unwrap_or(0)));
         match (last_lsn, file.header()) {
