@@ -20,6 +20,8 @@ pub struct Inventory {
     /// The one on disk; or the one that is to be, if `basis` says so.
     pub manifest: Manifest,
     pub basis: Basis,
+    /// A sentence for each copy of the manifest that does not count and should.
+    pub notes: Vec<String>,
     /// Every segment and every file of batches set aside that the manifest on disk does not name.
     pub unnamed: Vec<(Held, Fate)>,
 }
@@ -80,10 +82,12 @@ impl Inventory {
     /// Errors: a manifest was written by another version, or the log cannot be read at all.
     pub fn take(disk: &dyn Disk, layout: &Layout) -> Result<Option<Self>, StorageError> {
         let (copies, owners) = (read_copies(disk, layout), Owners::read(disk, layout));
-        let (base, why) = match choose(&copies, &owners)? {
-            Found::Manifest(manifest, _) => (Some(manifest), String::new()),
-            Found::Lost(why) => (None, why),
-            Found::Nothing if has_files(disk, layout) => (None, "manifest.a and manifest.b are gone".into()),
+        let (base, notes, why) = match choose(&copies, &owners)? {
+            Found::Manifest(manifest, notes) => (Some(manifest), notes, String::new()),
+            Found::Lost(why) => (None, Vec::new(), why),
+            Found::Nothing if has_files(disk, layout) => {
+                (None, Vec::new(), "manifest.a and manifest.b are gone".into())
+            }
             Found::Nothing => return Ok(None),
         };
         let store = base.as_ref().map_or(owners.most(), |manifest| manifest.store);
@@ -108,7 +112,7 @@ impl Inventory {
             Some(_) => Basis::Read,
         };
         let manifest = complete(base, store, &unnamed, &missing, &log);
-        Ok(Some(Self { copies, manifest, basis, unnamed }))
+        Ok(Some(Self { copies, manifest, basis, notes, unnamed }))
     }
 }
 

@@ -13,8 +13,8 @@ use crate::storage::memtable::Entry;
 use crate::storage::owner::Identity;
 use crate::storage::segment::Segment;
 use crate::storage::set_aside::{self, SetAside};
-use crate::storage::wal::Hole;
 use crate::storage::wal::replay::{Replay, Replayed, replay};
+use crate::storage::wal::{Hole, HolePart};
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
@@ -75,10 +75,9 @@ pub fn open_for_reading(disk: &dyn Disk, layout: Layout) -> Result<Directory, St
         true => Some(take_lock(disk, &layout.root, LockMode::Shared)?),
         false => None,
     };
-    let (manifest, notes) = match manifest::load(disk, &layout)? {
-        Found::Manifest(manifest, notes) => (manifest, notes),
-        Found::Nothing | Found::Lost(_) => made_of_files(disk, &layout)?.ok_or_else(missing)?,
-    };
+    let inventory = Inventory::take(disk, &layout)?.ok_or_else(missing)?;
+    let notes = inventory.notes.iter().cloned().chain(made_of_files(&layout, &inventory.basis)).collect();
+    let manifest = inventory.manifest;
     Ok(Directory::new(disk, layout, lock, (manifest, notes), Unnamed::default()))
 }
 
@@ -97,18 +96,18 @@ fn create(disk: &dyn Disk, layout: &Layout) -> Result<Manifest, StorageError> {
     Ok(manifest)
 }
 
-/// What the files give where no manifest can be read; `None` where there are none.
-fn made_of_files(disk: &dyn Disk, layout: &Layout) -> Result<Option<(Manifest, Vec<String>)>, StorageError> {
-    let found = Inventory::take(disk, layout)?.map(|inventory| {
-        let why = if let Basis::Files(why) = inventory.basis { why } else { String::new() };
-        let root = layout.root.display();
-        let note = format!(
-            "{root}: no manifest can be used ({why}); shown is what the files say, which may be more than the store held. \
-             `sluice store repair {root}` makes a manifest from them"
-        );
-        (inventory.manifest, vec![note])
-    });
-    Ok(found)
+/// Says so where what is shown is what the files give.
+fn made_of_files(layout: &Layout, basis: &Basis) -> Option<String> {
+    let root = layout.root.display();
+    let why = match basis {
+        Basis::Read => return None,
+        Basis::Older => "manifest.a and manifest.b are older than the store".to_owned(),
+        Basis::Files(why) => format!("no manifest can be used ({why})"),
+    };
+    Some(format!(
+        "{root}: {why}; shown is what the files say, which may be more than the store held. `sluice store repair {root}` \
+         makes a manifest from them"
+    ))
 }
 
 fn lost_manifest(layout: &Layout, why: &str) -> StorageError {
@@ -218,6 +217,7 @@ pub fn read_log(
 fn decode(found: &Replayed) -> Result<Entry, Hole> {
     let hole = || Hole {
         path: found.path.clone(),
+        part: HolePart::Frames,
         from: found.offset,
         to: found.offset + found.payload.len() as u64,
         first_lost: found.lsn,

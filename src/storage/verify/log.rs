@@ -6,7 +6,7 @@ use crate::storage::error::StorageError;
 use crate::storage::inventory::Inventory;
 use crate::storage::wal::header::VERSION;
 use crate::storage::wal::replay::{Replay, Replayed, examine};
-use crate::storage::wal::{HEADER_PAGE, Hole, Odd, Oddity};
+use crate::storage::wal::{HEADER_PAGE, Hole, HolePart, Odd, Oddity};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -72,20 +72,20 @@ impl Log {
     }
 
     fn hole(&self, hole: &Hole) -> Option<Finding> {
-        let is_there = self.files.contains_key(&hole.path);
         let Some(loss) = hole.clone().above(self.position) else {
             // What was missing before the manifest's position and is gone is a file that was used again.
             let what = "frames whose rows are in segments";
             let finding = || Finding::damage(Kind::Damaged, &hole.path, what, self.remedy(&hole.path));
-            return is_there.then(finding).map(|finding| finding.at(hole.from, hole.to));
+            return (hole.part != HolePart::File).then(finding).map(|finding| finding.at(hole.from, hole.to));
         };
-        let (kind, what, costs) = match loss {
-            _ if !is_there => (Kind::Missing, "a log file that had batches not yet in a segment", true),
-            Hole { from: 0, lost: 0, .. } => (Kind::Damaged, HEADER_GONE, false),
-            Hole { lost: 0, .. } => (Kind::CutShort, "how many batches were behind its end is not known", true),
-            Hole { durable: true, .. } => (Kind::Damaged, "batches that were answered", true),
-            _ => (Kind::Damaged, "damaged, or a commit that never finished", true),
+        let (kind, what) = match loss.part {
+            HolePart::File => (Kind::Missing, "a log file that had batches not yet in a segment"),
+            HolePart::Header => (Kind::Damaged, HEADER_GONE),
+            HolePart::End => (Kind::CutShort, "how many batches were behind its end is not known"),
+            HolePart::Frames if loss.durable => (Kind::Damaged, "batches that were answered"),
+            HolePart::Frames => (Kind::Damaged, "damaged, or a commit that never finished"),
         };
+        let costs = loss.part != HolePart::Header;
         let lsns = (loss.lost > 0).then(|| (loss.first_lost, loss.first_lost + (loss.lost - 1)));
         let finding = Finding::damage(kind, &loss.path, what, Remedy::SealLog).at(loss.from, loss.to);
         Some(if costs { finding.costing(Loss { lsns, ..Loss::default() }) } else { finding })

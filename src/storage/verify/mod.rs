@@ -61,7 +61,22 @@ pub fn verify(disk: &dyn Disk, root: &Path, progress: &mut dyn FnMut(Progress<'_
         true => Some(take_lock(disk, root, LockMode::Shared)?),
         false => None,
     };
-    Ok(check(disk, &layout, progress)?.ok_or_else(missing)?.1)
+    match check(disk, &layout, progress) {
+        Ok(checked) => Ok(checked.ok_or_else(missing)?.1),
+        Err(error) => other_version(error),
+    }
+}
+
+/// A manifest of another version is a finding, and all that can be found.
+fn other_version(error: StorageError) -> Result<Report, StorageError> {
+    match error {
+        StorageError::NewerFormat { path, found, known } | StorageError::OlderFormat { path, found, known } => {
+            let what = format!("format {found}, this version reads {known}; nothing else was looked at");
+            let finding = Finding::damage(Kind::of_version(found, known), path, what, Remedy::OtherVersion);
+            Ok(Report { findings: vec![finding.costing(Loss::default())], ..Report::default() })
+        }
+        error => Err(error),
+    }
 }
 
 /// The same for whoever has the lock, with what there is; `None` where there is no store.

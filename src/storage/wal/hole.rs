@@ -7,6 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hole {
     pub path: PathBuf,
+    pub part: HolePart,
     pub from: u64,
     pub to: u64,
     /// The first LSN that is missing.
@@ -15,6 +16,18 @@ pub struct Hole {
     pub lost: u64,
     /// Whether rows that were answered are surely among them.
     pub durable: bool,
+}
+
+/// What is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HolePart {
+    Frames,
+    /// Both copies of the header.
+    Header,
+    /// The end of a file that is shorter than it was made.
+    End,
+    /// The whole file.
+    File,
 }
 
 impl Hole {
@@ -83,7 +96,15 @@ mod tests {
 
     #[test]
     fn only_what_is_in_no_segment_is_lost() {
-        let hole = |first_lost, lost| Hole { path: "a".into(), from: 8, to: 16, first_lost, lost, durable: true };
+        let hole = |first_lost, lost| Hole {
+            path: "a".into(),
+            part: HolePart::Frames,
+            from: 8,
+            to: 16,
+            first_lost,
+            lost,
+            durable: true,
+        };
         assert_eq!(hole(5, 4).above(9), None);
         assert_eq!(hole(5, 4).above(7), Some(hole(7, 2)));
         assert_eq!(hole(5, 4).above(2), Some(hole(5, 4)));

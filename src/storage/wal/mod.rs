@@ -15,6 +15,6 @@ mod spares;
 
 pub use frame::{FRAME_HEADER, Frame, FrameKind, Seed};
 pub use header::{FileHeader, HEADER_PAGE, Previous};
-pub use hole::{Hole, Odd, Oddity};
+pub use hole::{Hole, HolePart, Odd, Oddity};
 pub use log::{Log, LogError};
 pub use replay::{Replay, Replayed};

@@ -7,7 +7,7 @@
 
 use super::frame::{FrameKind, Seed};
 use super::header::{BadHeader, FileHeader, FoundHeader, HEADER_PAGE, Previous, VERSION};
-use super::hole::{Hole, Odd, Oddity};
+use super::hole::{Hole, HolePart, Odd, Oddity};
 use super::log::{Closed, Inherited};
 use super::scan::Scan;
 use crate::model::time::Nanos;
@@ -238,9 +238,16 @@ impl Replay {
     /// one with another header, is damaged, whatever it still holds. `ended`: all its frames are known to be there.
     fn note_header(&mut self, file: &Found, ended: bool) {
         let path = file.path.clone();
+        let lack =
+            |part, (from, to)| Hole { path: path.clone(), part, from, to, first_lost: 0, lost: 0, durable: true };
         let Some(FoundHeader { header, damaged_copy }) = file.found else {
-            let (from, to) = (0, HEADER_PAGE.min(file.size));
-            return self.holes.push(Hole { path, from, to, first_lost: 0, lost: 0, durable: true });
+            let cut = file.size < HEADER_PAGE;
+            let hole = if cut {
+                lack(HolePart::End, (file.size, HEADER_PAGE))
+            } else {
+                lack(HolePart::Header, (0, HEADER_PAGE))
+            };
+            return self.holes.push(hole);
         };
         if let Some(at) = damaged_copy {
             self.odd.push(Odd { path: path.clone(), what: Oddity::HeaderCopy(at) });
@@ -249,7 +256,7 @@ impl Replay {
         if size < made && ended {
             self.odd.push(Odd { path, what: Oddity::Short { size, made } });
         } else if size < made {
-            self.holes.push(Hole { path, from: size, to: made, first_lost: 0, lost: 0, durable: true });
+            self.holes.push(lack(HolePart::End, (size, made)));
         }
     }
 
@@ -257,14 +264,16 @@ impl Replay {
     pub fn note_missing_newest(&mut self, layout: &Layout, next_log: u64) {
         if next_log > 1 && self.newest.is_none_or(|newest| newest + 1 < next_log) {
             let path = layout.log(next_log - 1);
-            self.holes.push(Hole { path, from: 0, to: 0, first_lost: 0, lost: 0, durable: true });
+            let part = HolePart::File;
+            self.holes.push(Hole { path, part, from: 0, to: 0, first_lost: 0, lost: 0, durable: true });
         }
     }
 
     fn note_hole(&mut self, file: &Found, from: usize, to: usize, first_lost: u64, lost: u64) {
         if from < to && lost > 0 {
             let (path, from, to) = (file.path.clone(), from as u64, to as u64);
-            self.holes.extend(Hole { path, from, to, first_lost, lost, durable: false }.above(self.position));
+            let part = HolePart::Frames;
+            self.holes.extend(Hole { path, part, from, to, first_lost, lost, durable: false }.above(self.position));
         }
     }
 
@@ -278,7 +287,8 @@ impl Replay {
             let first_lost = before.map_or(self.position, |last| last.saturating_add(1));
             let lost = previous.last_lsn.saturating_add(1).saturating_sub(first_lost);
             let path = layout.log(previous.id);
-            let hole = Hole { path, from: 0, to: previous.end, first_lost, lost, durable: true };
+            let (part, to) = (HolePart::File, previous.end);
+            let hole = Hole { path, part, from: 0, to, first_lost, lost, durable: true };
             if lost > 0 {
                 self.holes.extend(hole.above(self.position));
             }

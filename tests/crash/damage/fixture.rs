@@ -62,6 +62,10 @@ pub struct Fixture {
     pub disk: FaultDisk,
     pub rows: Rows,
     pub files: Vec<File>,
+    /// A manifest of a while ago.
+    pub old_manifest: Vec<u8>,
+    /// Segments that it does not know of.
+    pub files_since: Vec<PathBuf>,
 }
 
 pub fn options() -> Options {
@@ -95,7 +99,7 @@ fn append(engine: &Engine, batch: Batch) {
 }
 
 /// Segments that share traces, batches set aside, a log of two files with spares beside them; then a kill.
-fn history(disk: &FaultDisk) -> Engine {
+fn history(disk: &FaultDisk, midway: &mut dyn FnMut(&FaultDisk)) -> Engine {
     let poisoned = PoisonDisk::new(disk.clone(), Poison::Damage);
     let engine = Engine::open(options(), Arc::new(poisoned), Arc::new(StillClock)).unwrap();
     (0..6).for_each(|number| {
@@ -108,6 +112,7 @@ fn history(disk: &FaultDisk) -> Engine {
     (10..14).for_each(|number| append(&engine, batch(number, 0, 2, 300, ["shop", "cart"][number as usize % 2])));
     append(&engine, poison_batch(40, true));
     while engine.flush().is_err() {}
+    midway(disk);
     // Log files that are free again.
     (30..33).for_each(|number| append(&engine, batch(number, 0, 1, 6_000, "shop")));
     while engine.flush().is_err() {}
@@ -118,12 +123,17 @@ fn history(disk: &FaultDisk) -> Engine {
 impl Fixture {
     pub fn new() -> Self {
         let disk = FaultDisk::default();
-        let engine = history(&disk);
+        let mut old_manifest = Vec::new();
+        let midway = |disk: &FaultDisk| old_manifest = read_file(disk, &layout().root.join("manifest.a")).unwrap();
+        let engine = history(&disk, &mut { midway });
         let rows = rows_of(&engine.snapshot(), &mut Vec::new());
         let killed = disk.after_crash(Left::All);
         drop(engine);
         let files = files(&killed, &rows);
-        Self { disk: killed, rows, files }
+        let known = Manifest::decode(&old_manifest).unwrap().next_segment;
+        let since = manifest(&killed).files.into_iter().filter(|file| file.id >= known);
+        let files_since = since.map(|file| layout().segment(file.id)).collect();
+        Self { disk: killed, rows, files, old_manifest, files_since }
     }
 
     pub fn file(&self, kind: &str) -> &File {

@@ -6,4 +6,5 @@
 
 mod check;
 mod fixture;
+mod kinds;
 mod matrix;
