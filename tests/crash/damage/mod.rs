@@ -4,7 +4,9 @@
 //! every row whose bytes are untouched is in the answers, and none with other content; `verify` finds the damage; `repair`
 //! deletes nothing and ends in a store that verifies as sound and holds every sound row.
 
+mod bytes;
 mod check;
 mod fixture;
+mod interrupted;
 mod kinds;
 mod matrix;
